@@ -28,6 +28,7 @@ var callsOf = map[string][]string{
 		pushv1connect.ChangeServiceGetProcedure,
 	},
 	"circuits": {
+		alphav1connect.AlphaServiceListProcedure,
 		flowv1connect.FlowStoreServiceCircuitUsageProcedure,
 		pathsv1connect.PathsServiceTopologyProcedure,
 		pushv1connect.ChangeServiceCreateProcedure,

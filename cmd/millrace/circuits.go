@@ -24,7 +24,7 @@ func circuitsCommand() *cobra.Command {
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsReoptimiseCommand(), circuitsActivateCommand(), circuitsDeactivateCommand(), circuitsReleaseCommand(), circuitsListCommand(),
-		circuitsShowCommand(), circuitsUsageCommand(), circuitsStatementCommand(), circuitsCalendarCommand())
+		circuitsShowCommand(), circuitsUsageCommand(), circuitsStatementCommand(), circuitsCalendarCommand(), circuitsQuotaCommand(), circuitsProposalsCommand(), circuitsWhyCommand())
 	return cmd
 }
 
@@ -114,21 +114,26 @@ func circuitsListCommand() *cobra.Command {
 			if wantJSON(cmd) {
 				return printJSON(cmd, all)
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tPROJECT\tSTATE\tFROM\tTO\tMBIT/S\tSTART\tEND")
-			for _, c := range all.GetCircuits() {
-				first, last := c.GetSlots()[0], c.GetSlots()[len(c.GetSlots())-1]
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.GetId(), c.GetTerms().GetProject(), stateName(c.GetState()), c.GetTerms().GetFrom(),
-					c.GetTerms().GetTo(), mbit(first.GetRateBitsPerSecond()), clock(first.GetStart()), endClock(last.GetEnd()))
-			}
-			return w.Flush()
+			return printCircuits(cmd.OutOrStdout(), all.GetCircuits())
 		},
 	}
 	jsonFlag(cmd)
 	cmd.Flags().StringVar(&req.Project, "project", "", "of this project only")
 	cmd.Flags().StringVar(&req.Link, "link", "", "that use this link only")
+	cmd.Flags().StringVar(&req.RequestId, "request", "", "of the request with this id only, such as all windows of one")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "in this state only, such as scheduled; may be given more than once")
 	return cmd
+}
+
+func printCircuits(out io.Writer, list []*circuitsv1.Circuit) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tPROJECT\tSTATE\tFROM\tTO\tMBIT/S\tSTART\tEND")
+	for _, c := range list {
+		first, last := c.GetSlots()[0], c.GetSlots()[len(c.GetSlots())-1]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.GetId(), c.GetTerms().GetProject(), stateName(c.GetState()), c.GetTerms().GetFrom(),
+			c.GetTerms().GetTo(), mbit(first.GetRateBitsPerSecond()), clock(first.GetStart()), endClock(last.GetEnd()))
+	}
+	return w.Flush()
 }
 
 func stateName(s circuitsv1.State) string {

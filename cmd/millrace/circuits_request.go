@@ -112,6 +112,7 @@ var excesses = map[string]circuitsv1.Excess{
 
 func circuitsQuoteCommand() *cobra.Command {
 	var f termsFlags
+	var again repeatFlags
 	var by string
 	cmd := &cobra.Command{
 		Use:     "quote FROM TO",
@@ -123,6 +124,13 @@ func circuitsQuoteCommand() *cobra.Command {
 			terms, err := f.read(args)
 			if err != nil {
 				return err
+			}
+			repeat, err := again.read()
+			if err != nil {
+				return err
+			}
+			if repeat != nil {
+				return circuitsRepeated(cmd, &circuitsv1.RequestAllRequest{Terms: []*circuitsv1.Terms{terms}, By: by, Repeat: repeat, DryRun: true})
 			}
 			r, err := circuitsClient(cmd).Quote(cmd.Context(), connect.NewRequest(&circuitsv1.QuoteRequest{Terms: terms, By: by}))
 			if err != nil {
@@ -146,11 +154,13 @@ func circuitsQuoteCommand() *cobra.Command {
 	}
 	byFlag(cmd, &by)
 	f.add(cmd.Flags())
+	again.add(cmd.Flags())
 	return cmd
 }
 
 func circuitsRequestCommand() *cobra.Command {
 	var f termsFlags
+	var again repeatFlags
 	req := &circuitsv1.RequestRequest{}
 	var hold bool
 	cmd := &cobra.Command{
@@ -160,14 +170,22 @@ func circuitsRequestCommand() *cobra.Command {
 			"but between two ports a circuit has its rate in both.\n\n" +
 			"Asked again with the same --request-id, as after a lost answer, it gives the circuit of the first time. Exit code 3: it\n" +
 			"does not fit; what blocks it and what would fit is printed.",
-		Example: "  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --hold\n  millrace circuits request pe1 pe2 --project astro --rate 5000 --from-port eth3 --from-vlan 100 --to-port eth5 --to-vlan 1780-1790",
-		Args:    cobra.ExactArgs(2),
+		Example: "  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --hold\n  millrace circuits request pe1 pe2 --project astro --rate 5000 --from-port eth3 --from-vlan 100 --to-port eth5 --to-vlan 1780-1790\n" +
+			"  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00+01:00 --end 2026-11-24T06:00:00+01:00 --repeat day --times 14 --time-zone Europe/Berlin",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			terms, err := f.read(args)
 			if err != nil {
 				return err
 			}
 			req.Terms, req.Commit = terms, !hold
+			repeat, err := again.read()
+			if err != nil {
+				return err
+			}
+			if repeat != nil {
+				return circuitsRepeated(cmd, &circuitsv1.RequestAllRequest{Terms: []*circuitsv1.Terms{terms}, By: req.GetBy(), Commit: !hold, RequestId: req.GetRequestId(), Repeat: repeat})
+			}
 			if req.RequestId == "" {
 				req.RequestId = uuid.NewString()
 			}
@@ -186,6 +204,7 @@ func circuitsRequestCommand() *cobra.Command {
 	}
 	byFlag(cmd, &req.By)
 	f.add(cmd.Flags())
+	again.add(cmd.Flags())
 	cmd.Flags().StringVar(&req.RequestId, "request-id", "", "name of this request; none: a new one")
 	cmd.Flags().BoolVar(&hold, "hold", false, "only hold the capacity; commit it with `millrace circuits commit`")
 	return cmd

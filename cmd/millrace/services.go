@@ -82,7 +82,7 @@ func services() []service {
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
-		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore"}, state: true, api: circuitsv1connect.CircuitsServiceName,
+		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore", "alpha"}, state: true, api: circuitsv1connect.CircuitsServiceName,
 			rest: rest.Prefix, restCall: rest.Call, settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
 		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
 		{name: "alpha", needs: []string{"flowstore", "push"}, uses: []string{"circuits"}, state: true, api: alphav1connect.AlphaServiceName,

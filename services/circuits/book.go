@@ -47,6 +47,8 @@ type usage struct {
 	// bits is rate by length of all slots but open-ended ones.
 	bits *big.Int
 	held int
+	// circuits that have capacity.
+	circuits int
 }
 
 func newBook(cfg Configuration) *book {
@@ -143,6 +145,7 @@ func (b *book) of(project string) *usage {
 func (b *book) count(r *circuitsv1.Record, sign int64) {
 	u := b.of(r.GetCircuit().GetTerms().GetProject())
 	b.countHeld(r, int(sign))
+	u.circuits += int(sign)
 	for _, s := range grantOf(r).Slots {
 		// More than MaxRate in sum is never granted, so these do not fail.
 		if sign > 0 {
@@ -169,7 +172,7 @@ func (b *book) countHeld(r *circuitsv1.Record, sign int) {
 // rebuild makes the book of a topology and all records. Links that circuits use and the topology lacks stay in it
 // without any capacity, so that their circuits still count on the other links.
 func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bool)) error {
-	g, err := graph.FromTopology(nil, t, nil)
+	g, err := graph.FromTopology(nil, t)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package circuits
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -82,6 +83,8 @@ type Project struct {
 	SetupPriority *int32 `yaml:"setup_priority"`
 	// Holds is how many circuits may be held and not committed at once. Default 10.
 	Holds int `yaml:"holds"`
+	// Prefixes are those of its hosts: huge transfers from or to them are proposed as circuits. Default none.
+	Prefixes []netip.Prefix `yaml:"prefixes"`
 	// Webhooks are notified of every change of its circuits.
 	Webhooks []webhook.Target `yaml:"webhooks"`
 }
@@ -160,6 +163,11 @@ func (p Project) validate() error {
 			return fmt.Errorf("webhooks: the same url twice")
 		}
 		known[t.Key()] = true
+	}
+	for _, prefix := range p.Prefixes {
+		if prefix != prefix.Masked() {
+			return fmt.Errorf("prefixes: %s has bits behind its length; write %s", prefix, prefix.Masked())
+		}
 	}
 	for _, e := range p.Between {
 		if e.A == "" || e.Z == "" {

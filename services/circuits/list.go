@@ -92,6 +92,7 @@ func listed(ask *circuitsv1.ListRequest, w calendar.Window, c *circuitsv1.Circui
 		return s.GetStart().GetSeconds() < w.End && w.Start < seconds(s.GetEnd())
 	}
 	return (ask.GetProject() == "" || ask.GetProject() == c.GetTerms().GetProject()) &&
+		(ask.GetRequestId() == "" || ask.GetRequestId() == c.GetRequestId()) &&
 		(len(ask.GetStates()) == 0 || slices.Contains(ask.GetStates(), c.GetState())) &&
 		(ask.GetLink() == "" || slices.ContainsFunc(hops(c), uses)) && slices.ContainsFunc(c.GetSlots(), meets)
 }

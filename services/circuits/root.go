@@ -2,8 +2,9 @@
 // free, and why a request does not fit and what would.
 //
 // In: requests of people and programs (CircuitsService, REST), the topology of services/paths, change sets of
-// services/push. Out: the book of circuits in etcd, requests for change sets, events, a stream of circuits, webhooks.
-// Next: services/push, which puts circuits on routers; services/dashboard, which serves this API on its port.
+// services/push, alpha pairs of services/alpha. Out: the book of circuits in etcd, requests for change sets, events, a
+// stream of circuits, webhooks. Next: services/push, which puts circuits on routers; services/dashboard, which serves
+// this API on its port.
 //
 // Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no
 // two replicas book the same capacity; services/circuits/life what a circuit may do next;
@@ -22,10 +23,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -43,6 +46,10 @@ type Dependencies struct {
 	// Changes makes the change sets that put circuits on routers; it may be nil where Configuration has no
 	// Provision.Policy.
 	Changes pushv1connect.ChangeServiceClient
+	// Alpha knows of huge transfers, which are proposed as circuits; nil for none.
+	Alpha alphav1connect.AlphaServiceClient
+	// Inventory says which router exports flows from which address; it may be nil.
+	Inventory *device.Inventory
 	// Flows keeps what circuits send; nil for none.
 	Flows      flowv1connect.FlowStoreServiceClient
 	Log        *slog.Logger

@@ -20,7 +20,7 @@ import (
 func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	w := newWorld(t)
 	c, url := w.served()
-	c.deps.Flows = &flows{} // without a flow store usage is "unavailable"
+	c.deps.Flows, c.deps.Alpha = &flows{}, alphas{} // without them usage and proposals are "unavailable"
 	files, err := filepath.Abs("testdata/schemathesis")
 	if err != nil {
 		t.Fatal(err)

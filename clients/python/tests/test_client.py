@@ -61,6 +61,13 @@ class Service(unittest.TestCase):
         links = self.circuits.calendar()
         self.assertEqual(self.circuits.calendar(links[0]["link"]["link"], NIGHT, NIGHT + timedelta(hours=1))[0]["link"], links[0]["link"])
 
+    def test_a_window_each_night_counts_against_the_quota(self) -> None:
+        nights = self.circuits.request_all([terms(2)], repeat={"every": "EVERY_DAY", "times": 3, "time_zone": "Europe/Berlin"}, request_id="nights")
+        self.assertEqual([c["slots"][0]["start"] for c in nights], [f"2026-11-{day}T22:00:00Z" for day in (23, 24, 25)])
+        self.assertEqual([c["id"] for c in self.circuits.list(request_id="nights")], [c["id"] for c in nights])
+        quota = self.circuits.quota("astro")
+        self.assertEqual((quota["circuits"], quota["highest_bits_per_second"], quota["booked_gbit_hours"]), (3, 2 * GIGA, 48.0))
+
     def test_errors_are_problems(self) -> None:
         with self.assertRaises(Problem) as wrong:
             self.circuits.request(terms(1, to="nowhere"))

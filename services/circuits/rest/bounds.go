@@ -7,6 +7,7 @@ var required = map[string][]string{
 	"QuoteRequest": {"terms", "by"}, "RequestRequest": {"terms", "by"}, "CommitRequest": {"by"}, "ExtendRequest": {"by", "until"}, "ReleaseRequest": {"by"},
 	"ModifyRequest": {"by"}, "RequestAllRequest": {"terms", "by"}, "ReoptimiseRequest": {"by"},
 	"Terms": {"project", "from", "to"}, "PrefixPair": {"source", "destination"}, "Port": {"name"},
+	"Repeat": {"every", "times"},
 }
 
 // word is what may be part of a key of etcd.
@@ -41,6 +42,8 @@ var bounds = map[string]object{
 	"RequestAllRequest.by":         text(1, 100),
 	"RequestAllRequest.request_id": {"pattern": word},
 	"RequestAllRequest.terms":      {"minItems": 1, "maxItems": 20},
+	"Repeat.times":                 {"minimum": 2, "maximum": 60},
+	"Repeat.time_zone":             text(0, 100),
 	"ListRequest.page_size":        {"minimum": 0, "maximum": 1000},
 	"ListRequest.page_token":       text(0, 100),
 }

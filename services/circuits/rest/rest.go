@@ -43,7 +43,7 @@ var routes = []route{
 	unary("GET", "/v1/circuits/{id}", "Get", "One circuit", http.StatusOK, Service.Get),
 	unary("PATCH", "/v1/circuits/{id}", "Modify", "Another rate or another end", http.StatusOK, Service.Modify),
 	unary("POST", "/v1/reoptimisations", "Reoptimise", "Better paths for circuits, found and booked", http.StatusOK, Service.Reoptimise),
-	unary("POST", "/v1/batches", "RequestAll", "Hold capacity for several circuits: all of them or none", http.StatusCreated, Service.RequestAll),
+	unary("POST", "/v1/batches", "RequestAll", "Hold capacity for several circuits, or for several windows: all of them or none", http.StatusCreated, Service.RequestAll),
 	unary("POST", "/v1/circuits/{id}/commit", "Commit", "Book what is held", http.StatusOK, Service.Commit),
 	unary("POST", "/v1/circuits/{id}/extend", "Extend", "Hold for longer", http.StatusOK, Service.Extend),
 	unary("POST", "/v1/circuits/{id}/release", "Release", "Give a circuit up", http.StatusOK, Service.Release),
@@ -51,6 +51,8 @@ var routes = []route{
 	unary("POST", "/v1/circuits/{id}/deactivate", "Deactivate", "Take a circuit off routers, and keep it booked", http.StatusOK, Service.Deactivate),
 	unary("GET", "/v1/circuits/{id}/usage", "Usage", "What a circuit sent over time", http.StatusOK, Service.Usage),
 	unary("GET", "/v1/projects/{project}/statement", "Statement", "What the circuits of a project booked, carried and missed", http.StatusOK, Service.Statement),
+	unary("GET", "/v1/projects/{project}/quota", "Quota", "What a project may have, and what it has of it", http.StatusOK, Service.Quota),
+	unary("GET", "/v1/projects/{project}/proposals", "Proposals", "Circuits that a project might request for huge transfers that were seen", http.StatusOK, Service.Proposals),
 	unary("GET", "/v1/calendar", "Calendar", "What is free on links over time", http.StatusOK, Service.Calendar),
 }
 

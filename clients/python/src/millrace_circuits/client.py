@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Optional, cast
 
-from .types import Circuit, LinkCalendar, Offer, Quote, Refusal, Reoptimised, Terms, Time
+from .types import Circuit, LinkCalendar, Offer, Proposal, Quota, Quote, Refusal, Reoptimised, Repeat, Terms, Time
 
 #: States in which a circuit has no capacity any more.
 ENDED = frozenset({"STATE_RELEASED", "STATE_EXPIRED", "STATE_CANCELLED", "STATE_LAPSED", "STATE_FAILED"})
@@ -65,9 +65,13 @@ class Circuits:
         body = {"by": self._by, "terms": terms, "commit": commit, "request_id": request_id or uuid.uuid4().hex}
         return cast(Circuit, self._call("POST", "/v1/circuits", body)["circuit"])
 
-    def request_all(self, terms: Sequence[Terms], *, commit: bool = True, request_id: Optional[str] = None) -> list[Circuit]:
-        """Book several circuits of one project, all of them or none."""
+    def request_all(
+        self, terms: Sequence[Terms], *, repeat: Optional[Repeat] = None, commit: bool = True, request_id: Optional[str] = None,
+    ) -> list[Circuit]:
+        """Book several circuits of one project, or one for each of several windows: all of them or none."""
         body = {"by": self._by, "terms": list(terms), "commit": commit, "request_id": request_id or uuid.uuid4().hex}
+        if repeat is not None:
+            body["repeat"] = repeat
         return cast("list[Circuit]", self._call("POST", "/v1/batches", body)["circuits"])
 
     def get(self, circuit: str) -> Circuit:
@@ -109,6 +113,15 @@ class Circuits:
         """What is free on links."""
         query = {k: v for k, v in {"link": link, "start": start, "end": end}.items() if v}
         return cast("list[LinkCalendar]", self._call("GET", "/v1/calendar?" + urllib.parse.urlencode(_sent(query)))["links"])
+
+    def quota(self, project: str) -> Quota:
+        """What a project may have, and what it has of it."""
+        return cast(Quota, self._call("GET", f"/v1/projects/{urllib.parse.quote(project, safe='')}/quota"))
+
+    def proposals(self, project: str) -> list[Proposal]:
+        """What the project might request for huge transfers of its hosts that were seen; those with terms can be requested."""
+        answer = self._call("GET", f"/v1/projects/{urllib.parse.quote(project, safe='')}/proposals")
+        return cast("list[Proposal]", answer.get("proposals", []))
 
     def wait(self, circuit: str, state: str, *, seconds: float, every: float = 1.0) -> Circuit:
         """Wait until a circuit is in a state. It ends early where the circuit is over."""
@@ -184,7 +197,7 @@ _INTEGERS = ("_bits_per_second", "_bytes", "_microseconds", "_per_mille", "igp_b
 def _numbers(value: Any) -> Any:
     """An answer with int for the whole numbers of 64 bits, which JSON has as text."""
     if isinstance(value, dict):
-        return {k: int(v) if isinstance(v, str) and (k.endswith(_INTEGERS) or k == "version") else _numbers(v) for k, v in value.items()}
+        return {k: int(v) if isinstance(v, str) and (k.endswith(_INTEGERS) or k in ("version", "limit_lead_seconds")) else _numbers(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_numbers(v) for v in value]
     return value

@@ -48,6 +48,12 @@ Terms = TypedDict(
 )
 
 
+class Repeat(TypedDict, total=False):
+    every: str
+    times: int
+    time_zone: str
+
+
 class Slot(TypedDict, total=False):
     start: str
     end: str
@@ -137,6 +143,34 @@ class Quote(TypedDict, total=False):
     from_vlan: int
     to_vlan: int
     would_displace: list[Displaced]
+
+
+class RouterPair(TypedDict, total=False):
+    a: str
+    z: str
+
+
+class Quota(TypedDict, total=False):
+    project: str
+    limit_bits_per_second: int
+    highest_bits_per_second: int
+    limit_gbit_hours: float
+    booked_gbit_hours: float
+    limit_holds: int
+    held: int
+    limit_lead_seconds: int
+    first_priority: int
+    first_setup_priority: int
+    between: list[RouterPair]
+    circuits: int
+
+
+class Proposal(TypedDict, total=False):
+    pair: str
+    terms: Terms
+    problem: str
+    last_alpha: str
+    days: int
 
 
 class PathMove(TypedDict, total=False):

@@ -260,6 +260,56 @@ func (State) EnumDescriptor() ([]byte, []int) {
 	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
 }
 
+// Every is a period.
+type Every int32
+
+const (
+	Every_EVERY_UNSPECIFIED Every = 0
+	Every_EVERY_DAY         Every = 1
+	Every_EVERY_WEEK        Every = 2
+)
+
+// Enum value maps for Every.
+var (
+	Every_name = map[int32]string{
+		0: "EVERY_UNSPECIFIED",
+		1: "EVERY_DAY",
+		2: "EVERY_WEEK",
+	}
+	Every_value = map[string]int32{
+		"EVERY_UNSPECIFIED": 0,
+		"EVERY_DAY":         1,
+		"EVERY_WEEK":        2,
+	}
+)
+
+func (x Every) Enum() *Every {
+	p := new(Every)
+	*p = x
+	return p
+}
+
+func (x Every) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Every) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[4].Descriptor()
+}
+
+func (Every) Type() protoreflect.EnumType {
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[4]
+}
+
+func (x Every) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Every.Descriptor instead.
+func (Every) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+}
+
 // Excess is what becomes of what a circuit sends above its rate. What is within the rate is never policed.
 type Excess int32
 
@@ -301,11 +351,11 @@ func (x Excess) String() string {
 }
 
 func (Excess) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[4].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[5].Descriptor()
 }
 
 func (Excess) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[4]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[5]
 }
 
 func (x Excess) Number() protoreflect.EnumNumber {
@@ -314,7 +364,7 @@ func (x Excess) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Excess.Descriptor instead.
 func (Excess) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
 }
 
 // Terms are what is requested: a circuit in one direction, or between two ports, in both.
@@ -1775,7 +1825,11 @@ type RequestAllRequest struct {
 	// The requester.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// Commit at once.
-	Commit        bool `protobuf:"varint,4,opt,name=commit,proto3" json:"commit,omitempty"`
+	Commit bool `protobuf:"varint,4,opt,name=commit,proto3" json:"commit,omitempty"`
+	// The terms in more than one window. Absent: in their own one.
+	Repeat *Repeat `protobuf:"bytes,5,opt,name=repeat,proto3" json:"repeat,omitempty"`
+	// Book nothing; say what would be.
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1838,10 +1892,26 @@ func (x *RequestAllRequest) GetCommit() bool {
 	return false
 }
 
+func (x *RequestAllRequest) GetRepeat() *Repeat {
+	if x != nil {
+		return x.Repeat
+	}
+	return nil
+}
+
+func (x *RequestAllRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 type RequestAllResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the terms.
-	Circuits      []*Circuit `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// In the order of the terms; where they are repeated, window by window.
+	Circuits []*Circuit `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// Of a dry run, why not.
+	Refusal       *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1883,6 +1953,78 @@ func (x *RequestAllResponse) GetCircuits() []*Circuit {
 	return nil
 }
 
+func (x *RequestAllResponse) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+// Repeat says that terms are requested for several windows: each is a circuit of its own, on a path of its own. Terms
+// need a start and an end then, and a window is over when the next one begins.
+type Repeat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Every Every                  `protobuf:"varint,1,opt,name=every,proto3,enum=millrace.circuits.v1.Every" json:"every,omitempty"`
+	// How many windows: 2 to 60, and no more than 60 circuits in all.
+	Times int32 `protobuf:"varint,2,opt,name=times,proto3" json:"times,omitempty"`
+	// By whose clock windows begin and end: a name of the IANA time zone database such as Europe/Berlin. Empty: UTC. A time
+	// of day that a change of the clock leaves out is later by that change; of two the first is meant.
+	TimeZone      string `protobuf:"bytes,3,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Repeat) Reset() {
+	*x = Repeat{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Repeat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Repeat) ProtoMessage() {}
+
+func (x *Repeat) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Repeat.ProtoReflect.Descriptor instead.
+func (*Repeat) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Repeat) GetEvery() Every {
+	if x != nil {
+		return x.Every
+	}
+	return Every_EVERY_UNSPECIFIED
+}
+
+func (x *Repeat) GetTimes() int32 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
+}
+
+func (x *Repeat) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 type ModifyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1905,7 +2047,7 @@ type ModifyRequest struct {
 
 func (x *ModifyRequest) Reset() {
 	*x = ModifyRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2059,7 @@ func (x *ModifyRequest) String() string {
 func (*ModifyRequest) ProtoMessage() {}
 
 func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2072,7 @@ func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyRequest.ProtoReflect.Descriptor instead.
 func (*ModifyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ModifyRequest) GetId() string {
@@ -2001,7 +2143,7 @@ type ModifyResponse struct {
 
 func (x *ModifyResponse) Reset() {
 	*x = ModifyResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2155,7 @@ func (x *ModifyResponse) String() string {
 func (*ModifyResponse) ProtoMessage() {}
 
 func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2168,7 @@ func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyResponse.ProtoReflect.Descriptor instead.
 func (*ModifyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ModifyResponse) GetCircuit() *Circuit {
@@ -2057,7 +2199,7 @@ type ReoptimiseRequest struct {
 
 func (x *ReoptimiseRequest) Reset() {
 	*x = ReoptimiseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2211,7 @@ func (x *ReoptimiseRequest) String() string {
 func (*ReoptimiseRequest) ProtoMessage() {}
 
 func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2224,7 @@ func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReoptimiseRequest.ProtoReflect.Descriptor instead.
 func (*ReoptimiseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReoptimiseRequest) GetId() string {
@@ -2118,7 +2260,7 @@ type ReoptimiseResponse struct {
 
 func (x *ReoptimiseResponse) Reset() {
 	*x = ReoptimiseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2272,7 @@ func (x *ReoptimiseResponse) String() string {
 func (*ReoptimiseResponse) ProtoMessage() {}
 
 func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2285,7 @@ func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReoptimiseResponse.ProtoReflect.Descriptor instead.
 func (*ReoptimiseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReoptimiseResponse) GetMoves() []*PathMove {
@@ -2184,7 +2326,7 @@ type PathMove struct {
 
 func (x *PathMove) Reset() {
 	*x = PathMove{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2338,7 @@ func (x *PathMove) String() string {
 func (*PathMove) ProtoMessage() {}
 
 func (x *PathMove) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2351,7 @@ func (x *PathMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathMove.ProtoReflect.Descriptor instead.
 func (*PathMove) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PathMove) GetCircuit() string {
@@ -2294,7 +2436,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2448,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2461,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -2352,7 +2494,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2506,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2519,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -2398,7 +2540,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2552,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2565,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -2456,7 +2598,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2610,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2623,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -2502,7 +2644,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2656,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2669,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -2560,7 +2702,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2714,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,7 +2727,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -2607,7 +2749,7 @@ type ActivateRequest struct {
 
 func (x *ActivateRequest) Reset() {
 	*x = ActivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2761,7 @@ func (x *ActivateRequest) String() string {
 func (*ActivateRequest) ProtoMessage() {}
 
 func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2774,7 @@ func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateRequest.ProtoReflect.Descriptor instead.
 func (*ActivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ActivateRequest) GetId() string {
@@ -2665,7 +2807,7 @@ type ActivateResponse struct {
 
 func (x *ActivateResponse) Reset() {
 	*x = ActivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2819,7 @@ func (x *ActivateResponse) String() string {
 func (*ActivateResponse) ProtoMessage() {}
 
 func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2832,7 @@ func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateResponse.ProtoReflect.Descriptor instead.
 func (*ActivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ActivateResponse) GetCircuit() *Circuit {
@@ -2711,7 +2853,7 @@ type DeactivateRequest struct {
 
 func (x *DeactivateRequest) Reset() {
 	*x = DeactivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2865,7 @@ func (x *DeactivateRequest) String() string {
 func (*DeactivateRequest) ProtoMessage() {}
 
 func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2878,7 @@ func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateRequest.ProtoReflect.Descriptor instead.
 func (*DeactivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeactivateRequest) GetId() string {
@@ -2769,7 +2911,7 @@ type DeactivateResponse struct {
 
 func (x *DeactivateResponse) Reset() {
 	*x = DeactivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2923,7 @@ func (x *DeactivateResponse) String() string {
 func (*DeactivateResponse) ProtoMessage() {}
 
 func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2936,7 @@ func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateResponse.ProtoReflect.Descriptor instead.
 func (*DeactivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeactivateResponse) GetCircuit() *Circuit {
@@ -2813,7 +2955,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2967,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2980,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetRequest) GetId() string {
@@ -2857,7 +2999,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +3011,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +3024,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -2908,14 +3050,16 @@ type ListRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// The newest request first.
-	NewestFirst   bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	NewestFirst bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	// Circuits of this request: of a batch all of them. Empty: all. Of several projects where no project is named.
+	RequestId     string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3071,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3084,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -2999,6 +3143,13 @@ func (x *ListRequest) GetNewestFirst() bool {
 	return false
 }
 
+func (x *ListRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 type ListResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Circuits []*Circuit             `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
@@ -3010,7 +3161,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3173,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3186,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -3065,7 +3216,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3228,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3241,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -3123,7 +3274,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3135,7 +3286,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3148,7 +3299,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -3176,7 +3327,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3339,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3352,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -3251,7 +3402,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3263,7 +3414,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3276,7 +3427,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -3310,7 +3461,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3473,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3486,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -3354,7 +3505,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3366,7 +3517,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3379,7 +3530,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -3401,7 +3552,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3564,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3577,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UsageRequest) GetId() string {
@@ -3467,7 +3618,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3630,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3643,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UsageResponse) GetId() string {
@@ -3547,7 +3698,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3710,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3723,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -3622,7 +3773,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3785,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3798,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StatementRequest) GetProject() string {
@@ -3687,7 +3838,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3850,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3863,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatementResponse) GetProject() string {
@@ -3782,7 +3933,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +3945,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +3958,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StatementLine) GetCircuit() string {
@@ -3878,6 +4029,414 @@ func (x *StatementLine) GetCarriedUnknown() bool {
 		return x.CarriedUnknown
 	}
 	return false
+}
+
+type QuotaRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaRequest) Reset() {
+	*x = QuotaRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaRequest) ProtoMessage() {}
+
+func (x *QuotaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaRequest.ProtoReflect.Descriptor instead.
+func (*QuotaRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *QuotaRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+// QuotaResponse is what circuits.projects says of a project; a limit of 0 is none.
+type QuotaResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Highest sum of the rates of its circuits at any one time, and what that will be, from now on.
+	LimitBitsPerSecond   int64 `protobuf:"varint,2,opt,name=limit_bits_per_second,json=limitBitsPerSecond,proto3" json:"limit_bits_per_second,omitempty"`
+	HighestBitsPerSecond int64 `protobuf:"varint,3,opt,name=highest_bits_per_second,json=highestBitsPerSecond,proto3" json:"highest_bits_per_second,omitempty"`
+	// Rate by length of its circuits that have capacity, but for open-ended ones.
+	LimitGbitHours  float64 `protobuf:"fixed64,4,opt,name=limit_gbit_hours,json=limitGbitHours,proto3" json:"limit_gbit_hours,omitempty"`
+	BookedGbitHours float64 `protobuf:"fixed64,5,opt,name=booked_gbit_hours,json=bookedGbitHours,proto3" json:"booked_gbit_hours,omitempty"`
+	// Circuits that are held and not committed.
+	LimitHolds int32 `protobuf:"varint,6,opt,name=limit_holds,json=limitHolds,proto3" json:"limit_holds,omitempty"`
+	Held       int32 `protobuf:"varint,7,opt,name=held,proto3" json:"held,omitempty"`
+	// How far ahead a start may be.
+	LimitLeadSeconds int64 `protobuf:"varint,8,opt,name=limit_lead_seconds,json=limitLeadSeconds,proto3" json:"limit_lead_seconds,omitempty"`
+	// The first that its circuits may have.
+	FirstPriority      int32 `protobuf:"varint,9,opt,name=first_priority,json=firstPriority,proto3" json:"first_priority,omitempty"`
+	FirstSetupPriority int32 `protobuf:"varint,10,opt,name=first_setup_priority,json=firstSetupPriority,proto3" json:"first_setup_priority,omitempty"`
+	// Routers that its circuits may join, in both directions; none: all.
+	Between []*RouterPair `protobuf:"bytes,11,rep,name=between,proto3" json:"between,omitempty"`
+	// Its circuits that have capacity.
+	Circuits      int32 `protobuf:"varint,12,opt,name=circuits,proto3" json:"circuits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaResponse) Reset() {
+	*x = QuotaResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaResponse) ProtoMessage() {}
+
+func (x *QuotaResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaResponse.ProtoReflect.Descriptor instead.
+func (*QuotaResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *QuotaResponse) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *QuotaResponse) GetLimitBitsPerSecond() int64 {
+	if x != nil {
+		return x.LimitBitsPerSecond
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetHighestBitsPerSecond() int64 {
+	if x != nil {
+		return x.HighestBitsPerSecond
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetLimitGbitHours() float64 {
+	if x != nil {
+		return x.LimitGbitHours
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetBookedGbitHours() float64 {
+	if x != nil {
+		return x.BookedGbitHours
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetLimitHolds() int32 {
+	if x != nil {
+		return x.LimitHolds
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetHeld() int32 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetLimitLeadSeconds() int64 {
+	if x != nil {
+		return x.LimitLeadSeconds
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetFirstPriority() int32 {
+	if x != nil {
+		return x.FirstPriority
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetFirstSetupPriority() int32 {
+	if x != nil {
+		return x.FirstSetupPriority
+	}
+	return 0
+}
+
+func (x *QuotaResponse) GetBetween() []*RouterPair {
+	if x != nil {
+		return x.Between
+	}
+	return nil
+}
+
+func (x *QuotaResponse) GetCircuits() int32 {
+	if x != nil {
+		return x.Circuits
+	}
+	return 0
+}
+
+// RouterPair are names of two routers.
+type RouterPair struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	A             string                 `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
+	Z             string                 `protobuf:"bytes,2,opt,name=z,proto3" json:"z,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RouterPair) Reset() {
+	*x = RouterPair{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RouterPair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RouterPair) ProtoMessage() {}
+
+func (x *RouterPair) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RouterPair.ProtoReflect.Descriptor instead.
+func (*RouterPair) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *RouterPair) GetA() string {
+	if x != nil {
+		return x.A
+	}
+	return ""
+}
+
+func (x *RouterPair) GetZ() string {
+	if x != nil {
+		return x.Z
+	}
+	return ""
+}
+
+type ProposalsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProposalsRequest) Reset() {
+	*x = ProposalsRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProposalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProposalsRequest) ProtoMessage() {}
+
+func (x *ProposalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProposalsRequest.ProtoReflect.Descriptor instead.
+func (*ProposalsRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *ProposalsRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+type ProposalsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of each alpha pair with an end in circuits.projects.NAME.prefixes, but for those that a circuit is for.
+	Proposals     []*Proposal `protobuf:"bytes,1,rep,name=proposals,proto3" json:"proposals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProposalsResponse) Reset() {
+	*x = ProposalsResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProposalsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProposalsResponse) ProtoMessage() {}
+
+func (x *ProposalsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProposalsResponse.ProtoReflect.Descriptor instead.
+func (*ProposalsResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *ProposalsResponse) GetProposals() []*Proposal {
+	if x != nil {
+		return x.Proposals
+	}
+	return nil
+}
+
+// Proposal is what would have been enough for an alpha pair. Nothing of it is booked, and nobody has looked whether it
+// fits: Quote does.
+type Proposal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the alpha pair.
+	Pair string `protobuf:"bytes,1,opt,name=pair,proto3" json:"pair,omitempty"`
+	// A request for it: the next window of the time of day at which it sent, and the highest rate. Absent where
+	Terms *Terms `protobuf:"bytes,2,opt,name=terms,proto3" json:"terms,omitempty"`
+	// it is not known which routers it is between.
+	Problem   string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`
+	LastAlpha *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_alpha,json=lastAlpha,proto3" json:"last_alpha,omitempty"`
+	// On how many days (UTC) the evidence is that is kept.
+	Days          int32 `protobuf:"varint,5,opt,name=days,proto3" json:"days,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proposal) Reset() {
+	*x = Proposal{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proposal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proposal) ProtoMessage() {}
+
+func (x *Proposal) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
+func (*Proposal) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *Proposal) GetPair() string {
+	if x != nil {
+		return x.Pair
+	}
+	return ""
+}
+
+func (x *Proposal) GetTerms() *Terms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *Proposal) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *Proposal) GetLastAlpha() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastAlpha
+	}
+	return nil
+}
+
+func (x *Proposal) GetDays() int32 {
+	if x != nil {
+		return x.Days
+	}
+	return 0
 }
 
 var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
@@ -4015,15 +4574,22 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06commit\x18\x04 \x01(\bR\x06commit\"J\n" +
 	"\x0fRequestResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\x8d\x01\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\xdc\x01\n" +
 	"\x11RequestAllRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x121\n" +
 	"\x05terms\x18\x02 \x03(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
-	"\x06commit\x18\x04 \x01(\bR\x06commit\"O\n" +
+	"\x06commit\x18\x04 \x01(\bR\x06commit\x124\n" +
+	"\x06repeat\x18\x05 \x01(\v2\x1c.millrace.circuits.v1.RepeatR\x06repeat\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x88\x01\n" +
 	"\x12RequestAllResponse\x129\n" +
-	"\bcircuits\x18\x01 \x03(\v2\x1d.millrace.circuits.v1.CircuitR\bcircuits\"\xf4\x01\n" +
+	"\bcircuits\x18\x01 \x03(\v2\x1d.millrace.circuits.v1.CircuitR\bcircuits\x127\n" +
+	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"n\n" +
+	"\x06Repeat\x121\n" +
+	"\x05every\x18\x01 \x01(\x0e2\x1b.millrace.circuits.v1.EveryR\x05every\x12\x14\n" +
+	"\x05times\x18\x02 \x01(\x05R\x05times\x12\x1b\n" +
+	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\"\xf4\x01\n" +
 	"\rModifyRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
@@ -4092,7 +4658,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"GetRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"F\n" +
 	"\vGetResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\xaf\x02\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\xce\x02\n" +
 	"\vListRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x123\n" +
 	"\x06states\x18\x02 \x03(\x0e2\x1b.millrace.circuits.v1.StateR\x06states\x12\x12\n" +
@@ -4102,7 +4668,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\a \x01(\tR\tpageToken\x12!\n" +
-	"\fnewest_first\x18\b \x01(\bR\vnewestFirst\"q\n" +
+	"\fnewest_first\x18\b \x01(\bR\vnewestFirst\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\t \x01(\tR\trequestId\"q\n" +
 	"\fListResponse\x129\n" +
 	"\bcircuits\x18\x01 \x03(\v2\x1d.millrace.circuits.v1.CircuitR\bcircuits\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x85\x01\n" +
@@ -4168,7 +4736,39 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"incomplete\x18\t \x01(\bR\n" +
 	"incomplete\x12'\n" +
 	"\x0fcarried_unknown\x18\n" +
-	" \x01(\bR\x0ecarriedUnknown*T\n" +
+	" \x01(\bR\x0ecarriedUnknown\"(\n" +
+	"\fQuotaRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\"\xfd\x03\n" +
+	"\rQuotaResponse\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x121\n" +
+	"\x15limit_bits_per_second\x18\x02 \x01(\x03R\x12limitBitsPerSecond\x125\n" +
+	"\x17highest_bits_per_second\x18\x03 \x01(\x03R\x14highestBitsPerSecond\x12(\n" +
+	"\x10limit_gbit_hours\x18\x04 \x01(\x01R\x0elimitGbitHours\x12*\n" +
+	"\x11booked_gbit_hours\x18\x05 \x01(\x01R\x0fbookedGbitHours\x12\x1f\n" +
+	"\vlimit_holds\x18\x06 \x01(\x05R\n" +
+	"limitHolds\x12\x12\n" +
+	"\x04held\x18\a \x01(\x05R\x04held\x12,\n" +
+	"\x12limit_lead_seconds\x18\b \x01(\x03R\x10limitLeadSeconds\x12%\n" +
+	"\x0efirst_priority\x18\t \x01(\x05R\rfirstPriority\x120\n" +
+	"\x14first_setup_priority\x18\n" +
+	" \x01(\x05R\x12firstSetupPriority\x12:\n" +
+	"\abetween\x18\v \x03(\v2 .millrace.circuits.v1.RouterPairR\abetween\x12\x1a\n" +
+	"\bcircuits\x18\f \x01(\x05R\bcircuits\"(\n" +
+	"\n" +
+	"RouterPair\x12\f\n" +
+	"\x01a\x18\x01 \x01(\tR\x01a\x12\f\n" +
+	"\x01z\x18\x02 \x01(\tR\x01z\",\n" +
+	"\x10ProposalsRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\"Q\n" +
+	"\x11ProposalsResponse\x12<\n" +
+	"\tproposals\x18\x01 \x03(\v2\x1e.millrace.circuits.v1.ProposalR\tproposals\"\xba\x01\n" +
+	"\bProposal\x12\x12\n" +
+	"\x04pair\x18\x01 \x01(\tR\x04pair\x121\n" +
+	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\x129\n" +
+	"\n" +
+	"last_alpha\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tlastAlpha\x12\x12\n" +
+	"\x04days\x18\x05 \x01(\x05R\x04days*T\n" +
 	"\tOnFailure\x12\x1a\n" +
 	"\x16ON_FAILURE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ON_FAILURE_RESTORE\x10\x01\x12\x13\n" +
@@ -4198,12 +4798,17 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x12\x10\n" +
 	"\fSTATE_LAPSED\x10\v\x12\x10\n" +
 	"\fSTATE_FAILED\x10\f\x12\x16\n" +
-	"\x12STATE_DEACTIVATING\x10\r*[\n" +
+	"\x12STATE_DEACTIVATING\x10\r*=\n" +
+	"\x05Every\x12\x15\n" +
+	"\x11EVERY_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tEVERY_DAY\x10\x01\x12\x0e\n" +
+	"\n" +
+	"EVERY_WEEK\x10\x02*[\n" +
 	"\x06Excess\x12\x16\n" +
 	"\x12EXCESS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXCESS_QUEUE\x10\x01\x12\x0f\n" +
 	"\vEXCESS_DROP\x10\x02\x12\x16\n" +
-	"\x12EXCESS_BEST_EFFORT\x10\x032\x9c\f\n" +
+	"\x12EXCESS_BEST_EFFORT\x10\x032\xdc\r\n" +
 	"\x0fCircuitsService\x12X\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x06\xea\xb5\x18\x02\b\x02\x12`\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
@@ -4222,7 +4827,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12a\n" +
 	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
 	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
-	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\"\x06\xea\xb5\x18\x02\b\x02\x12Z\n" +
+	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
+	"\x05Quota\x12\".millrace.circuits.v1.QuotaRequest\x1a#.millrace.circuits.v1.QuotaResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
+	"\tProposals\x12&.millrace.circuits.v1.ProposalsRequest\x1a'.millrace.circuits.v1.ProposalsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12Z\n" +
 	"\x05Watch\x12\".millrace.circuits.v1.WatchRequest\x1a#.millrace.circuits.v1.WatchResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xe3\x01\n" +
 	"\x18com.millrace.circuits.v1B\rCircuitsProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"
 
@@ -4238,185 +4845,204 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 	return file_millrace_circuits_v1_circuits_proto_rawDescData
 }
 
-var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(OnFailure)(0),                // 0: millrace.circuits.v1.OnFailure
 	(Activation)(0),               // 1: millrace.circuits.v1.Activation
 	(Protection)(0),               // 2: millrace.circuits.v1.Protection
 	(State)(0),                    // 3: millrace.circuits.v1.State
-	(Excess)(0),                   // 4: millrace.circuits.v1.Excess
-	(*Terms)(nil),                 // 5: millrace.circuits.v1.Terms
-	(*Port)(nil),                  // 6: millrace.circuits.v1.Port
-	(*PrefixPair)(nil),            // 7: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 8: millrace.circuits.v1.Circuit
-	(*Preemption)(nil),            // 9: millrace.circuits.v1.Preemption
-	(*Displaced)(nil),             // 10: millrace.circuits.v1.Displaced
-	(*Slot)(nil),                  // 11: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 12: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 13: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 14: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 15: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 16: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 17: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 18: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 19: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 20: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 21: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 22: millrace.circuits.v1.RequestAllResponse
-	(*ModifyRequest)(nil),         // 23: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 24: millrace.circuits.v1.ModifyResponse
-	(*ReoptimiseRequest)(nil),     // 25: millrace.circuits.v1.ReoptimiseRequest
-	(*ReoptimiseResponse)(nil),    // 26: millrace.circuits.v1.ReoptimiseResponse
-	(*PathMove)(nil),              // 27: millrace.circuits.v1.PathMove
-	(*CommitRequest)(nil),         // 28: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 29: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 30: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 31: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 32: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 33: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 34: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 35: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 36: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 37: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 38: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 39: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 40: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 41: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 42: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 43: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 44: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 45: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 46: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 47: millrace.circuits.v1.WatchResponse
-	(*UsageRequest)(nil),          // 48: millrace.circuits.v1.UsageRequest
-	(*UsageResponse)(nil),         // 49: millrace.circuits.v1.UsageResponse
-	(*UsagePoint)(nil),            // 50: millrace.circuits.v1.UsagePoint
-	(*StatementRequest)(nil),      // 51: millrace.circuits.v1.StatementRequest
-	(*StatementResponse)(nil),     // 52: millrace.circuits.v1.StatementResponse
-	(*StatementLine)(nil),         // 53: millrace.circuits.v1.StatementLine
-	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(Every)(0),                    // 4: millrace.circuits.v1.Every
+	(Excess)(0),                   // 5: millrace.circuits.v1.Excess
+	(*Terms)(nil),                 // 6: millrace.circuits.v1.Terms
+	(*Port)(nil),                  // 7: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),            // 8: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),               // 9: millrace.circuits.v1.Circuit
+	(*Preemption)(nil),            // 10: millrace.circuits.v1.Preemption
+	(*Displaced)(nil),             // 11: millrace.circuits.v1.Displaced
+	(*Slot)(nil),                  // 12: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 13: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 14: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 15: millrace.circuits.v1.Refusal
+	(*Blocker)(nil),               // 16: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 17: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 18: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 19: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 20: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 21: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 22: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 23: millrace.circuits.v1.RequestAllResponse
+	(*Repeat)(nil),                // 24: millrace.circuits.v1.Repeat
+	(*ModifyRequest)(nil),         // 25: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 26: millrace.circuits.v1.ModifyResponse
+	(*ReoptimiseRequest)(nil),     // 27: millrace.circuits.v1.ReoptimiseRequest
+	(*ReoptimiseResponse)(nil),    // 28: millrace.circuits.v1.ReoptimiseResponse
+	(*PathMove)(nil),              // 29: millrace.circuits.v1.PathMove
+	(*CommitRequest)(nil),         // 30: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 31: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 32: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 33: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 34: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 35: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 36: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 37: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 38: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 39: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 40: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 41: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 42: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 43: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 44: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 45: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 46: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 47: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 48: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 49: millrace.circuits.v1.WatchResponse
+	(*UsageRequest)(nil),          // 50: millrace.circuits.v1.UsageRequest
+	(*UsageResponse)(nil),         // 51: millrace.circuits.v1.UsageResponse
+	(*UsagePoint)(nil),            // 52: millrace.circuits.v1.UsagePoint
+	(*StatementRequest)(nil),      // 53: millrace.circuits.v1.StatementRequest
+	(*StatementResponse)(nil),     // 54: millrace.circuits.v1.StatementResponse
+	(*StatementLine)(nil),         // 55: millrace.circuits.v1.StatementLine
+	(*QuotaRequest)(nil),          // 56: millrace.circuits.v1.QuotaRequest
+	(*QuotaResponse)(nil),         // 57: millrace.circuits.v1.QuotaResponse
+	(*RouterPair)(nil),            // 58: millrace.circuits.v1.RouterPair
+	(*ProposalsRequest)(nil),      // 59: millrace.circuits.v1.ProposalsRequest
+	(*ProposalsResponse)(nil),     // 60: millrace.circuits.v1.ProposalsResponse
+	(*Proposal)(nil),              // 61: millrace.circuits.v1.Proposal
+	(*timestamppb.Timestamp)(nil), // 62: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	54, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	54, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
-	2,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	7,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	6,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
-	6,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
-	1,  // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
-	4,  // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
-	0,  // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
-	5,  // 9: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
-	3,  // 10: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	11, // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	12, // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	12, // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	54, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	54, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	13, // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	12, // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	54, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	14, // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
-	9,  // 20: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
-	10, // 21: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
-	54, // 22: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
-	14, // 23: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
-	12, // 24: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
-	54, // 25: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
-	54, // 26: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	54, // 27: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	3,  // 28: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	54, // 29: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	15, // 30: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	16, // 31: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	54, // 32: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	54, // 33: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	5,  // 34: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	5,  // 35: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	11, // 36: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	12, // 37: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	12, // 38: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	14, // 39: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	12, // 40: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	10, // 41: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
-	5,  // 42: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	8,  // 43: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	5,  // 44: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	8,  // 45: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	54, // 46: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	8,  // 47: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	14, // 48: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	27, // 49: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
-	12, // 50: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
-	12, // 51: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
-	8,  // 52: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	54, // 53: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	8,  // 54: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 55: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 56: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 57: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 58: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	3,  // 59: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	54, // 60: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	54, // 61: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	8,  // 62: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	54, // 63: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	54, // 64: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	44, // 65: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	12, // 66: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	45, // 67: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	54, // 68: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	54, // 69: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	8,  // 70: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	54, // 71: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
-	54, // 72: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
-	50, // 73: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
-	50, // 74: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
-	54, // 75: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	54, // 76: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	54, // 77: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
-	54, // 78: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
-	54, // 79: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
-	53, // 80: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
-	53, // 81: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
-	17, // 82: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	19, // 83: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	28, // 84: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	30, // 85: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	23, // 86: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	25, // 87: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
-	21, // 88: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	32, // 89: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	34, // 90: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	36, // 91: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	38, // 92: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	40, // 93: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	42, // 94: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	48, // 95: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
-	51, // 96: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
-	46, // 97: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	18, // 98: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	20, // 99: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	29, // 100: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	31, // 101: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	24, // 102: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	26, // 103: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
-	22, // 104: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	33, // 105: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	35, // 106: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	37, // 107: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	39, // 108: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	41, // 109: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	43, // 110: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	49, // 111: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
-	52, // 112: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
-	47, // 113: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	98, // [98:114] is the sub-list for method output_type
-	82, // [82:98] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	62,  // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	62,  // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	2,   // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
+	8,   // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	7,   // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	7,   // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	1,   // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
+	5,   // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
+	0,   // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
+	6,   // 9: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	3,   // 10: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
+	12,  // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	13,  // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	13,  // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	62,  // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	62,  // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	14,  // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	13,  // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	62,  // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	15,  // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
+	10,  // 20: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
+	11,  // 21: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
+	62,  // 22: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
+	15,  // 23: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
+	13,  // 24: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
+	62,  // 25: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
+	62,  // 26: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	62,  // 27: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	3,   // 28: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	62,  // 29: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	16,  // 30: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	17,  // 31: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	62,  // 32: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	62,  // 33: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	6,   // 34: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	6,   // 35: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	12,  // 36: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	13,  // 37: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	13,  // 38: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	15,  // 39: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	13,  // 40: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	11,  // 41: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
+	6,   // 42: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	9,   // 43: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	6,   // 44: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	24,  // 45: millrace.circuits.v1.RequestAllRequest.repeat:type_name -> millrace.circuits.v1.Repeat
+	9,   // 46: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	15,  // 47: millrace.circuits.v1.RequestAllResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	4,   // 48: millrace.circuits.v1.Repeat.every:type_name -> millrace.circuits.v1.Every
+	62,  // 49: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	9,   // 50: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	15,  // 51: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	29,  // 52: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
+	13,  // 53: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
+	13,  // 54: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
+	9,   // 55: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	62,  // 56: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	9,   // 57: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	9,   // 58: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	9,   // 59: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	9,   // 60: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	9,   // 61: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	3,   // 62: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	62,  // 63: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	62,  // 64: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	9,   // 65: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	62,  // 66: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	62,  // 67: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	46,  // 68: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	13,  // 69: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	47,  // 70: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	62,  // 71: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	62,  // 72: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	9,   // 73: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	62,  // 74: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
+	62,  // 75: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
+	52,  // 76: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
+	52,  // 77: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
+	62,  // 78: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	62,  // 79: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	62,  // 80: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
+	62,  // 81: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
+	62,  // 82: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
+	55,  // 83: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
+	55,  // 84: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
+	58,  // 85: millrace.circuits.v1.QuotaResponse.between:type_name -> millrace.circuits.v1.RouterPair
+	61,  // 86: millrace.circuits.v1.ProposalsResponse.proposals:type_name -> millrace.circuits.v1.Proposal
+	6,   // 87: millrace.circuits.v1.Proposal.terms:type_name -> millrace.circuits.v1.Terms
+	62,  // 88: millrace.circuits.v1.Proposal.last_alpha:type_name -> google.protobuf.Timestamp
+	18,  // 89: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	20,  // 90: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	30,  // 91: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	32,  // 92: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	25,  // 93: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	27,  // 94: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
+	22,  // 95: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	34,  // 96: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	36,  // 97: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	38,  // 98: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	40,  // 99: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	42,  // 100: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	44,  // 101: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	50,  // 102: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
+	53,  // 103: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
+	56,  // 104: millrace.circuits.v1.CircuitsService.Quota:input_type -> millrace.circuits.v1.QuotaRequest
+	59,  // 105: millrace.circuits.v1.CircuitsService.Proposals:input_type -> millrace.circuits.v1.ProposalsRequest
+	48,  // 106: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	19,  // 107: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	21,  // 108: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	31,  // 109: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	33,  // 110: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	26,  // 111: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	28,  // 112: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
+	23,  // 113: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	35,  // 114: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	37,  // 115: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	39,  // 116: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	41,  // 117: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	43,  // 118: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	45,  // 119: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	51,  // 120: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
+	54,  // 121: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
+	57,  // 122: millrace.circuits.v1.CircuitsService.Quota:output_type -> millrace.circuits.v1.QuotaResponse
+	60,  // 123: millrace.circuits.v1.CircuitsService.Proposals:output_type -> millrace.circuits.v1.ProposalsResponse
+	49,  // 124: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	107, // [107:125] is the sub-list for method output_type
+	89,  // [89:107] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -4430,8 +5056,8 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   49,
+			NumEnums:      6,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

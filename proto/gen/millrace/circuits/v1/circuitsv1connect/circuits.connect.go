@@ -71,6 +71,11 @@ const (
 	// CircuitsServiceStatementProcedure is the fully-qualified name of the CircuitsService's Statement
 	// RPC.
 	CircuitsServiceStatementProcedure = "/millrace.circuits.v1.CircuitsService/Statement"
+	// CircuitsServiceQuotaProcedure is the fully-qualified name of the CircuitsService's Quota RPC.
+	CircuitsServiceQuotaProcedure = "/millrace.circuits.v1.CircuitsService/Quota"
+	// CircuitsServiceProposalsProcedure is the fully-qualified name of the CircuitsService's Proposals
+	// RPC.
+	CircuitsServiceProposalsProcedure = "/millrace.circuits.v1.CircuitsService/Proposals"
 	// CircuitsServiceWatchProcedure is the fully-qualified name of the CircuitsService's Watch RPC.
 	CircuitsServiceWatchProcedure = "/millrace.circuits.v1.CircuitsService/Watch"
 )
@@ -107,6 +112,10 @@ type CircuitsServiceClient interface {
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
 	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
+	// Quota says what a project may have, and what it has of it.
+	Quota(context.Context, *connect.Request[v1.QuotaRequest]) (*connect.Response[v1.QuotaResponse], error)
+	// Proposals says which circuits a project might request for huge transfers of its hosts that were seen before.
+	Proposals(context.Context, *connect.Request[v1.ProposalsRequest]) (*connect.Response[v1.ProposalsResponse], error)
 	// Watch streams circuits as they are, and then each change.
 	Watch(context.Context, *connect.Request[v1.WatchRequest]) (*connect.ServerStreamForClient[v1.WatchResponse], error)
 }
@@ -212,6 +221,18 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(circuitsServiceMethods.ByName("Statement")),
 			connect.WithClientOptions(opts...),
 		),
+		quota: connect.NewClient[v1.QuotaRequest, v1.QuotaResponse](
+			httpClient,
+			baseURL+CircuitsServiceQuotaProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Quota")),
+			connect.WithClientOptions(opts...),
+		),
+		proposals: connect.NewClient[v1.ProposalsRequest, v1.ProposalsResponse](
+			httpClient,
+			baseURL+CircuitsServiceProposalsProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Proposals")),
+			connect.WithClientOptions(opts...),
+		),
 		watch: connect.NewClient[v1.WatchRequest, v1.WatchResponse](
 			httpClient,
 			baseURL+CircuitsServiceWatchProcedure,
@@ -238,6 +259,8 @@ type circuitsServiceClient struct {
 	calendar   *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
 	usage      *connect.Client[v1.UsageRequest, v1.UsageResponse]
 	statement  *connect.Client[v1.StatementRequest, v1.StatementResponse]
+	quota      *connect.Client[v1.QuotaRequest, v1.QuotaResponse]
+	proposals  *connect.Client[v1.ProposalsRequest, v1.ProposalsResponse]
 	watch      *connect.Client[v1.WatchRequest, v1.WatchResponse]
 }
 
@@ -316,6 +339,16 @@ func (c *circuitsServiceClient) Statement(ctx context.Context, req *connect.Requ
 	return c.statement.CallUnary(ctx, req)
 }
 
+// Quota calls millrace.circuits.v1.CircuitsService.Quota.
+func (c *circuitsServiceClient) Quota(ctx context.Context, req *connect.Request[v1.QuotaRequest]) (*connect.Response[v1.QuotaResponse], error) {
+	return c.quota.CallUnary(ctx, req)
+}
+
+// Proposals calls millrace.circuits.v1.CircuitsService.Proposals.
+func (c *circuitsServiceClient) Proposals(ctx context.Context, req *connect.Request[v1.ProposalsRequest]) (*connect.Response[v1.ProposalsResponse], error) {
+	return c.proposals.CallUnary(ctx, req)
+}
+
 // Watch calls millrace.circuits.v1.CircuitsService.Watch.
 func (c *circuitsServiceClient) Watch(ctx context.Context, req *connect.Request[v1.WatchRequest]) (*connect.ServerStreamForClient[v1.WatchResponse], error) {
 	return c.watch.CallServerStream(ctx, req)
@@ -353,6 +386,10 @@ type CircuitsServiceHandler interface {
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
 	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
+	// Quota says what a project may have, and what it has of it.
+	Quota(context.Context, *connect.Request[v1.QuotaRequest]) (*connect.Response[v1.QuotaResponse], error)
+	// Proposals says which circuits a project might request for huge transfers of its hosts that were seen before.
+	Proposals(context.Context, *connect.Request[v1.ProposalsRequest]) (*connect.Response[v1.ProposalsResponse], error)
 	// Watch streams circuits as they are, and then each change.
 	Watch(context.Context, *connect.Request[v1.WatchRequest], *connect.ServerStream[v1.WatchResponse]) error
 }
@@ -454,6 +491,18 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 		connect.WithSchema(circuitsServiceMethods.ByName("Statement")),
 		connect.WithHandlerOptions(opts...),
 	)
+	circuitsServiceQuotaHandler := connect.NewUnaryHandler(
+		CircuitsServiceQuotaProcedure,
+		svc.Quota,
+		connect.WithSchema(circuitsServiceMethods.ByName("Quota")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceProposalsHandler := connect.NewUnaryHandler(
+		CircuitsServiceProposalsProcedure,
+		svc.Proposals,
+		connect.WithSchema(circuitsServiceMethods.ByName("Proposals")),
+		connect.WithHandlerOptions(opts...),
+	)
 	circuitsServiceWatchHandler := connect.NewServerStreamHandler(
 		CircuitsServiceWatchProcedure,
 		svc.Watch,
@@ -492,6 +541,10 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 			circuitsServiceUsageHandler.ServeHTTP(w, r)
 		case CircuitsServiceStatementProcedure:
 			circuitsServiceStatementHandler.ServeHTTP(w, r)
+		case CircuitsServiceQuotaProcedure:
+			circuitsServiceQuotaHandler.ServeHTTP(w, r)
+		case CircuitsServiceProposalsProcedure:
+			circuitsServiceProposalsHandler.ServeHTTP(w, r)
 		case CircuitsServiceWatchProcedure:
 			circuitsServiceWatchHandler.ServeHTTP(w, r)
 		default:
@@ -561,6 +614,14 @@ func (UnimplementedCircuitsServiceHandler) Usage(context.Context, *connect.Reque
 
 func (UnimplementedCircuitsServiceHandler) Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Statement is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Quota(context.Context, *connect.Request[v1.QuotaRequest]) (*connect.Response[v1.QuotaResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Quota is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Proposals(context.Context, *connect.Request[v1.ProposalsRequest]) (*connect.Response[v1.ProposalsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Proposals is not implemented"))
 }
 
 func (UnimplementedCircuitsServiceHandler) Watch(context.Context, *connect.Request[v1.WatchRequest], *connect.ServerStream[v1.WatchResponse]) error {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+)
+
+// batchesOf answers batches as a service with room for 1 Gbit/s would.
+type batchesOf struct {
+	circuitsv1connect.UnimplementedCircuitsServiceHandler
+	asked *circuitsv1.RequestAllRequest
+}
+
+// RequestAll implements CircuitsService.
+func (s *batchesOf) RequestAll(_ context.Context, r *connect.Request[circuitsv1.RequestAllRequest]) (*connect.Response[circuitsv1.RequestAllResponse], error) {
+	s.asked = r.Msg
+	terms := r.Msg.GetTerms()[0]
+	if terms.GetRateBitsPerSecond() > 1e9 {
+		return connect.NewResponse(&circuitsv1.RequestAllResponse{Refusal: &circuitsv1.Refusal{Code: "CAPACITY", Reason: "terms[0], window 2 of 3: no room"}}), nil
+	}
+	out := &circuitsv1.RequestAllResponse{}
+	for i := range r.Msg.GetRepeat().GetTimes() {
+		start := timestamppb.New(night.AsTime().AddDate(0, 0, int(i)))
+		out.Circuits = append(out.Circuits, &circuitsv1.Circuit{Id: "c" + string(rune('0'+i)), Terms: terms, Slots: []*circuitsv1.Slot{{Start: start, RateBitsPerSecond: terms.GetRateBitsPerSecond()}}})
+	}
+	return connect.NewResponse(out), nil
+}
+
+func TestCircuitsOfSeveralWindows(t *testing.T) {
+	s := &batchesOf{}
+	mux := http.NewServeMux()
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	daily := &circuitsv1.Repeat{Every: circuitsv1.Every_EVERY_DAY, Times: 3, TimeZone: "Europe/Berlin"}
+	for _, c := range []struct {
+		verb   string
+		args   []string
+		code   int
+		says   []string
+		repeat *circuitsv1.Repeat
+		dry    bool
+	}{
+		{"request", []string{"--rate", "1000", "--repeat", "day", "--times", "3", "--time-zone", "Europe/Berlin", "--request-id", "r"}, 0, []string{"3 circuits of request r", "c2"}, daily, false},
+		{"quote", []string{"--rate", "1000", "--repeat", "day", "--times", "3", "--time-zone", "Europe/Berlin"}, 0, []string{"1000 Mbit/s from " + clock(timestamppb.New(night.AsTime().AddDate(0, 0, 2)))}, daily, true},
+		{"quote", []string{"--rate", "5000", "--repeat", "week", "--times", "3"}, exitUnmet, []string{"CAPACITY: terms[0], window 2 of 3: no room"}, &circuitsv1.Repeat{Every: circuitsv1.Every_EVERY_WEEK, Times: 3}, true},
+		{"request", []string{"--rate", "1000", "--repeat", "month", "--times", "3"}, exitUsage, nil, nil, false},
+		{"request", []string{"--rate", "1000", "--times", "3"}, exitUsage, nil, nil, false},
+	} {
+		s.asked = nil
+		cmd := root()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetArgs(append([]string{"circuits", c.verb, "pe1", "pe2", "--project", "astro", "--by", "ann", "--start", "2026-11-23T22:00:00Z", "--end", "2026-11-24T06:00:00Z", "--server", server.URL}, c.args...))
+		code := 0
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			code = exitCode(err)
+		}
+		if code != c.code || !proto.Equal(s.asked.GetRepeat(), c.repeat) || s.asked.GetDryRun() != c.dry || c.repeat != nil && s.asked.GetCommit() == c.dry {
+			t.Errorf("%s %v: exit code %d, want %d; asked %v\n%s", c.verb, c.args, code, c.code, s.asked, out.String())
+		}
+		for _, text := range c.says {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s %v: does not say %q:\n%s", c.verb, c.args, text, out.String())
+			}
+		}
+	}
+}
