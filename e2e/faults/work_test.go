@@ -100,7 +100,7 @@ func newWorkWorld(t *testing.T) *workWorld {
 		Settings: fmt.Sprintf(workSettings, listen), Etcd: []func(*embed.Config){etcd.Quota(quota)},
 		Before: func(dir string) { disk = faults.NewDisk(t, filepath.Join(dir, "data", "clickhouse"), 512<<20) },
 	})}}
-	tworouters.Tell(t, w.Kafka.Addr, w.URL("paths"), time.Now())
+	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now())
 	w.store = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, w.URL("flowstore"))
 	w.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, w.URL("flow"))
 	w.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, w.URL("alpha"))

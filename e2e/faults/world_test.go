@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ const quota = 64 << 20
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Plane: plane.New(t, plane.Options{Services: []string{"paths", "policy", "push", "alpha"}, Settings: settings, Etcd: []func(*embed.Config){etcd.Quota(quota)}})}
-	tworouters.Tell(t, w.Kafka.Addr, w.URL("paths"), time.Now())
+	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now())
 	w.learn(t)
 	return w
 }

@@ -3,12 +3,15 @@
 // Kafka and a real etcd server between them.
 //
 // In: the millrace binary (MILLRACE_BINARY, or built here), Kafka's jars, libchdb.so.
-// Out: one test: a NetFlow datagram becomes a pair, a change set and events, a
-// circuit is booked, and a store or a book that is killed loses nothing.
+// Out: a NetFlow datagram becomes a pair, a change set and events, a circuit is
+// booked, and a store or a book that is killed loses nothing; and with mutual
+// TLS and logins, people import, start a nightly run and approve a change on
+// routers.
 // Next: deploy/, where the same processes run on hosts of their own.
 package processes
 
 import (
+	"net/http"
 	"os"
 	"testing"
 
@@ -32,7 +35,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.checkNight(t, night, first)
 	change := p.checkChange(t, night)
 	seen.check(t, night, change)
-	tworouters.Tell(t, p.kafka, p.url("dashboard"), p.begin)
+	tworouters.Tell(t, p.kafka, http.DefaultClient, p.url("dashboard"), p.begin)
 	p.checkPlanned(t, night.GetAdded()[0].GetId())
 	p.checkCircuits(t)
 

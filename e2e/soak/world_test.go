@@ -68,7 +68,7 @@ func newWorld(t *testing.T, at pace) *world {
 	program.NeedLibrary(t)
 	listen := net.JoinHostPort(program.OwnHost(), "2055")
 	w := &world{Plane: plane.New(t, plane.Options{Services: services, Settings: fmt.Sprintf(settings, listen, at.push)}), pace: at, diary: &diary{}, book: newBook()}
-	tworouters.Tell(t, w.Kafka.Addr, w.URL("paths"), time.Now())
+	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now())
 	cfg := bus.DefaultKafkaConfiguration()
 	cfg.Brokers = []string{w.Kafka.Addr}
 	var err error

@@ -6,7 +6,6 @@
 package tworouters
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -46,8 +45,8 @@ func snapshot(at time.Time) *topologyv1.TopologySnapshot {
 }
 
 // Tell publishes on the bus what the topology collector would publish of these routers, and waits until the
-// paths service has both routers; paths is its URL, or the gateway's.
-func Tell(t *testing.T, broker, paths string, at time.Time) {
+// paths service has both routers; paths is its URL, or the gateway's, and client reaches it.
+func Tell(t *testing.T, broker string, client connect.HTTPClient, paths string, at time.Time) {
 	t.Helper()
 	cfg := bus.DefaultKafkaConfiguration()
 	cfg.Brokers = []string{broker}
@@ -59,9 +58,9 @@ func Tell(t *testing.T, broker, paths string, at time.Time) {
 	if err := b.Publish(t.Context(), bus.TopicTopology, "0.0.0.0", snapshot(at)); err != nil {
 		t.Fatal(err)
 	}
-	client := pathsv1connect.NewPathsServiceClient(http.DefaultClient, paths)
+	service := pathsv1connect.NewPathsServiceClient(client, paths)
 	program.Until(t, "paths knows both routers", func() (bool, any) {
-		r, err := client.Topology(t.Context(), connect.NewRequest(&pathsv1.TopologyRequest{}))
+		r, err := service.Topology(t.Context(), connect.NewRequest(&pathsv1.TopologyRequest{}))
 		if err != nil {
 			return false, err
 		}
