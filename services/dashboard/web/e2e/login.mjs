@@ -72,6 +72,16 @@ async function journey({ link, url }) {
     await call(page, "PutUser", { name: "ann", role: "ROLE_VIEWER" });
     const set = await call(page, "SetPassword", { name: "ann", new: password });
     if (set.status !== 200) throw new Error(JSON.stringify(set));
+    await page.getByRole("link", { name: "Audit" }).click();
+    const made = page.getByTestId("record").filter({ hasText: "IdentityService/PutUser" });
+    await until("what an admin did", made.getByText("ok", { exact: true }).waitFor());
+    const row = await made.innerText();
+    if (!row.includes("admin") || !row.includes("ann") || !row.includes("127.0.0.1")) throw new Error(row);
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "audit.png") });
+    await page.getByRole("searchbox", { name: "Who" }).fill("somebody else");
+    await until("that nobody of that name did anything", page.getByText("No record.").waitFor());
+    await page.getByRole("searchbox", { name: "Who" }).fill("ADMIN");
+    await until("it again, whatever the case", made.waitFor());
     await page.getByRole("button", { name: "Log out" }).click();
     await until("the form again", page.getByRole("form", { name: "Log in" }).waitFor());
   });
@@ -86,6 +96,9 @@ async function journey({ link, url }) {
     await page.getByLabel("Password").fill(password);
     await page.getByRole("button", { name: "Log in" }).click();
     await role(page, "ann, viewer");
+    if ((await page.getByRole("link", { name: "Audit" }).count()) !== 0) throw new Error("a viewer has the audit page");
+    await page.goto(`${url}/?v=1&page=audit`);
+    await until("why it is empty", page.getByText(/needs the role admin; ann is viewer/).waitFor());
     const refused = await call(page, "ListUsers", {});
     if (refused.code !== "permission_denied") throw new Error(JSON.stringify(refused));
     if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "login-in.png") });

@@ -13,6 +13,7 @@ import "./styles/vpn.css";
 import "./styles/circuits.css";
 import "./styles/papers.css";
 import "./styles/login.css";
+import "./styles/audit.css";
 import { App } from "./view/App";
 import { Gate } from "./view/Gate";
 

@@ -2,6 +2,7 @@
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { AlphaService } from "../gen/millrace/alpha/v1/alpha_pb";
+import { AuditService } from "../gen/millrace/audit/v1/audit_pb";
 import { CircuitsService } from "../gen/millrace/circuits/v1/circuits_pb";
 import { EventService } from "../gen/millrace/event/v1/event_pb";
 import { FlowCollectorService, FlowStoreService } from "../gen/millrace/flow/v1/flow_pb";
@@ -26,6 +27,7 @@ export function createApi(baseUrl: string, unauthenticated?: () => void) {
   const transport = createConnectTransport({ baseUrl, useBinaryFormat: true, interceptors: [watch] });
   return {
     alpha: createClient(AlphaService, transport),
+    audit: createClient(AuditService, transport),
     changes: createClient(ChangeService, transport),
     circuits: createClient(CircuitsService, transport),
     collector: createClient(FlowCollectorService, transport),

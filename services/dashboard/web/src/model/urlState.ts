@@ -3,9 +3,9 @@
 export type MapView = "map" | "table";
 
 /** Pages beside the network's own. */
-export type Page = "circuits" | "vpns" | "papers";
+export type Page = "circuits" | "vpns" | "papers" | "audit";
 
-const pages: readonly string[] = ["circuits", "vpns", "papers"] satisfies Page[];
+const pages: readonly string[] = ["circuits", "vpns", "papers", "audit"] satisfies Page[];
 
 export interface UrlState {
   /** Undefined is the network. */

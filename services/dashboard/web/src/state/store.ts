@@ -4,6 +4,7 @@ import type { Api } from "../api/clients";
 import type { Event } from "../gen/millrace/event/v1/event_pb";
 import { readScoreboard, type Scoreboard } from "../model/papers";
 import { readVersion, type Version } from "../model/version";
+import { AuditReader } from "./audit";
 import { type ChangeStore, createChanges } from "./changes";
 import { type CircuitStore, createCircuits } from "./circuits";
 import { Clock } from "./clock";
@@ -19,6 +20,8 @@ export interface Store {
   circuits: CircuitStore;
   events: EventStream;
   vpn: VpnStore;
+  /** The audit log, polled only while its page is open. */
+  audit: AuditReader;
   /** The scoreboard, polled only while its page is open. */
   papers: Resource<Scoreboard>;
   /** What the gateway was built from; another answers after an upgrade. */
@@ -33,6 +36,7 @@ export function createStore(api: Api): Store {
   const changes = createChanges(api);
   const vpn = createVpn(api);
   const circuits = createCircuits(api);
+  const audit = new AuditReader(api.audit);
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
   const version = new Resource(async (signal) => readVersion(await api.version(signal)), always(60_000));
   const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits }));
@@ -45,13 +49,13 @@ export function createStore(api: Api): Store {
       for (const stop of stops) stop();
     };
   };
-  return { clock, network, changes, circuits, events, vpn, papers, version, start };
+  return { clock, network, changes, circuits, events, vpn, audit, papers, version, start };
 }
 
 /** An event reports that some resources have changed before their next poll. */
 function refreshAfter(
   e: Event,
-  { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "papers" | "version" | "start">,
+  { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "audit" | "papers" | "version" | "start">,
 ) {
   refresh([changes.list, changes.freezes, network.pairs]);
   if (e.code.startsWith("config-drift")) refresh([changes.drift]);

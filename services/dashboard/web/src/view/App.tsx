@@ -1,4 +1,5 @@
 import { useUrlState } from "../state/hooks";
+import { AuditPage } from "./AuditPage";
 import { CircuitsPage } from "./CircuitsPage";
 import { Foot } from "./Foot";
 import { Header } from "./Header";
@@ -19,6 +20,7 @@ export function App() {
       {url.page === "circuits" && <CircuitsPage circuit={url.circuit} link={url.link} onSelect={setUrl} />}
       {url.page === "vpns" && <VpnPage selected={url.vpn} onSelect={(vpn) => setUrl({ vpn })} />}
       {url.page === "papers" && <PapersPage paper={url.paper} outcome={url.outcome} onFilter={setUrl} />}
+      {url.page === "audit" && <AuditPage />}
       {!url.page && <NetworkPage url={url} onUrl={setUrl} />}
       <Foot />
     </div>

@@ -1,10 +1,11 @@
-import { useMemo } from "react";
+import { useContext, useMemo, useSyncExternalStore } from "react";
 import { awaiting } from "../model/changes";
 import { concerns } from "../model/exporters";
 import { frozenShort } from "../model/guards";
 import { routersOf } from "../model/topology";
 import { formatUrlState, type Page } from "../model/urlState";
-import { useResource, useStore, useStream } from "../state/hooks";
+import { SessionContext, useResource, useStore, useStream } from "../state/hooks";
+import type { Session } from "../state/identity";
 import { Who } from "./Who";
 
 interface Props {
@@ -22,6 +23,17 @@ const pages: readonly [Page | undefined, string][] = [
   ["papers", "Papers"],
 ];
 
+const auditPage: (typeof pages)[number] = ["audit", "Audit"];
+
+const none = () => () => undefined;
+
+/** The audit log is for admins. */
+function useIsAdmin(): boolean {
+  const session: Session | undefined = useContext(SessionContext);
+  const identity = useSyncExternalStore(session?.subscribe ?? none, () => session?.get());
+  return identity?.state === "in" && identity.role === "admin";
+}
+
 /** Pages, the state of the network in one line, and what awaits approval. */
 export function Header({ selected, page, onPage, onChange }: Props) {
   const store = useStore();
@@ -36,6 +48,7 @@ export function Header({ selected, page, onPage, onChange }: Props) {
   const managed = routers.filter((r) => r.state !== "unmanaged");
   const up = managed.filter((r) => r.state === "up");
   const unhealthy = exporters?.filter((q) => concerns(q).length > 0) ?? [];
+  const admin = useIsAdmin();
   const first = waiting.find((c) => c.id !== selected);
   return (
     <header className="top">
@@ -47,7 +60,7 @@ export function Header({ selected, page, onPage, onChange }: Props) {
         Millrace
       </h1>
       <nav aria-label="Pages">
-        {pages.map(([id, name]) => (
+        {(admin ? [...pages, auditPage] : pages).map(([id, name]) => (
           <a
             key={name}
             href={formatUrlState({ view: "map", ...(id && { page: id }) }) || "/"}
