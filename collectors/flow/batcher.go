@@ -141,7 +141,7 @@ func (b *batcher) publish(ctx context.Context) {
 	}
 }
 
-// maxSpare is how many batches' memory is kept for the next ones, at most 1.8 MB each.
+// maxSpare is how many batches' memory is kept for the next ones, at most 7 MB each.
 const maxSpare = 4
 
 // next waits for a batch.

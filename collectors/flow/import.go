@@ -20,8 +20,8 @@ func (c *Component) checkImport(b *flowv1.FlowBatch, now time.Time) (*flowrecord
 		return nil, fmt.Errorf("batch %s has a block, which is for the bus; want records", b.GetBatchId())
 	case len(b.GetRecords()) == 0:
 		return nil, fmt.Errorf("batch %s has no records", b.GetBatchId())
-	case len(b.GetRecords()) > maxBatchRecords:
-		return nil, fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxBatchRecords)
+	case len(b.GetRecords()) > maxImportRecords:
+		return nil, fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxImportRecords)
 	}
 	var first flowrecord.Record
 	block := &flowrecord.Block{}

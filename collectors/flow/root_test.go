@@ -395,7 +395,7 @@ func TestImportRefusesWhatCannotBeStored(t *testing.T) {
 		{"no records", &flowv1.FlowBatch{BatchId: "x"}, "has no records"},
 		{"a block", &flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{{}}, Block: []byte{1}}, "for the bus"},
 		{"a record without addresses", &flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{{}}}, "record 0"},
-		{"too many records", &flowv1.FlowBatch{BatchId: "x", Records: make([]*flowv1.FlowRecord, maxBatchRecords+1)}, "at most"},
+		{"too many records", &flowv1.FlowBatch{BatchId: "x", Records: make([]*flowv1.FlowRecord, maxImportRecords+1)}, "at most"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i := range c.batch.Records {

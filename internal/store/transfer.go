@@ -39,8 +39,9 @@ func allTables(ctx context.Context, db DB) ([]string, error) {
 	return texts(ctx, db, "SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT is_temporary ORDER BY name")
 }
 
-// newest is the newest of the settings that the schema's statements have. A server that has it has the types as well.
-const newest = "materialize_ttl_after_modify"
+// newest is a setting of the first version, 24.1, that has what statements and queries need: the youngest of it is that
+// an IPv6 address is a number (toUInt128).
+const newest = "ignore_materialized_views_with_dropped_target_table"
 
 // Supported refuses a server that is too old for the tables.
 func Supported(ctx context.Context, db DB) error {

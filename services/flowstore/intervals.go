@@ -68,8 +68,12 @@ type interval struct {
 
 // run calls each with every interval above the threshold, in order of time.
 func (q intervals) run(ctx context.Context, db store.DB, each func(interval) error) error {
+	some, err := q.buckets(ctx, db)
+	if err != nil || len(some) == 0 {
+		return err
+	}
 	ms := q.length.Milliseconds()
-	rows, err := db.Query(ctx, intervalsSQL, ms, q.first, q.last, q.minBytes)
+	rows, err := db.Query(ctx, fmt.Sprintf(intervalsSQL, inBuckets(some)), ms, q.first, q.last, q.minBytes)
 	if err != nil {
 		return fmt.Errorf("sum flows over intervals: %w", err)
 	}

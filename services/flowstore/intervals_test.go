@@ -141,3 +141,25 @@ func TestIntervalsAgreeWithTheSlowOracle(t *testing.T) {
 		})
 	}
 }
+
+// TestManyLargeFlows: more buckets may hold a flow above the threshold than a statement names.
+func TestManyLargeFlows(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	rng := rand.New(rand.NewPCG(21, 22))
+	const n = 3 * maxBuckets
+	records := randomRecords(rng, n)
+	for i := range records {
+		x := rng.Uint32()
+		records[i].Src, records[i].Dst = netip.AddrFrom4([4]byte{10, byte(x), byte(x >> 8), byte(x >> 16)}), netip.AddrFrom4([4]byte{11, 0, byte(i >> 8), byte(i)})
+		records[i].Start, records[i].End, records[i].Bytes, records[i].SamplingRate = day0, day0, 2e9, 1
+	}
+	for _, b := range batches(records, n/4) {
+		r.deliver(b)
+	}
+	if got := r.intervals(question(day0, day0.Add(time.Minute), time.Minute, 1e9)); len(got) != n {
+		t.Errorf("%d flows above the threshold, want %d", len(got), n)
+	}
+	if got := r.intervals(question(day0, day0.Add(time.Minute), time.Minute, 3e9)); len(got) != 0 {
+		t.Errorf("%d flows above a threshold that none exceeds", len(got))
+	}
+}
