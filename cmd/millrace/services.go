@@ -67,7 +67,7 @@ func services() []service {
 		{name: "flowstore", api: flowv1connect.FlowStoreServiceName,
 			settings: flowstoreDefaults, build: with(buildFlowstore)},
 		{name: "flow", api: flowv1connect.FlowCollectorServiceName,
-			settings: defaults(flow.DefaultConfiguration), build: with(buildFlow)},
+			settings: flowDefaults, build: with(buildFlow)},
 		{name: "telemetry", api: telemetryv1connect.TelemetryCollectorServiceName,
 			settings: defaults(telemetry.DefaultConfiguration), build: with(buildTelemetry)},
 		{name: "paths", api: pathsv1connect.PathsServiceName,
@@ -96,6 +96,12 @@ func services() []service {
 
 func flowstoreDefaults(dataDir string) any {
 	return flowstore.DefaultConfiguration(filepath.Join(dataDir, "clickhouse"))
+}
+
+func flowDefaults(dataDir string) any {
+	c := flow.DefaultConfiguration()
+	c.State = filepath.Join(dataDir, "flow", "exporters.json")
+	return c
 }
 
 // defaults fits a DefaultConfiguration that does not depend on the data folder into a row.

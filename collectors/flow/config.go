@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"time"
 	"unsafe"
 
@@ -27,8 +28,18 @@ type Configuration struct {
 	// ImportMaxAge is how long ago an imported record may have started: no longer than the flow store keeps it. Default
 	// 90 days.
 	ImportMaxAge time.Duration `yaml:"import_max_age"`
+	// State is the file that keeps what exporters told, templates and sampling rates, over a restart, relative to this
+	// file. Default <data_dir>/flow/exporters.json; empty keeps nothing.
+	State string `yaml:"state"`
 	// Exporters is what to expect of them.
 	Exporters exporter.Configuration `yaml:"exporters"`
+}
+
+// RelativeTo resolves the state's file against the folder of the configuration file.
+func (c *Configuration) RelativeTo(folder string) {
+	if c.State != "" && !filepath.IsAbs(c.State) {
+		c.State = filepath.Join(folder, c.State)
+	}
 }
 
 // DefaultConfiguration listens on the loopback.

@@ -52,7 +52,8 @@ type Component struct {
 	// strangers is how many datagrams of unlisted addresses were logged.
 	strangers uint64
 	events    *events.Publisher
-	told      loss // by events
+	told      loss   // by events
+	saved     []byte // the state as it is in its file
 
 	loops     lifecycle.Loops // the sockets' readers and the regular flush
 	publisher sync.WaitGroup
@@ -92,6 +93,7 @@ func inInventory(deps Dependencies) func(netip.Addr) bool {
 
 // Start listens on all addresses.
 func (c *Component) Start(ctx context.Context) error {
+	c.restoreState(time.Now())
 	for _, address := range c.cfg.Listen {
 		s, err := listen(ctx, address, c.cfg.ReceiveBuffer)
 		if err != nil {
@@ -108,6 +110,7 @@ func (c *Component) Start(ctx context.Context) error {
 	c.loops.Every(c.cfg.BatchInterval, func(context.Context) { c.flush() })
 	c.loops.Every(warnEvery, func(context.Context) { c.warnOfStrangers() })
 	c.loops.Every(tellEvery, c.tellOfLoss)
+	c.loops.Every(saveEvery, func(context.Context) { c.saveState() })
 	for _, s := range c.sockets {
 		c.loops.Go(func(context.Context) { c.receive(s) })
 	}
@@ -176,6 +179,7 @@ func (c *Component) Stop(ctx context.Context) error {
 	// The end of ctx aborts publishing, which lets the loops end. They
 	// must, because the channel they fill is closed next.
 	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
+	c.saveState()
 	c.flush()
 	c.batcher.close()
 	c.publisher.Wait()

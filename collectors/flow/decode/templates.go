@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/millrace/millrace/internal/flowrecord"
@@ -34,17 +35,19 @@ type Templates struct {
 	bytes              int
 }
 
-// received is a template and when it arrived last.
+// received is a template, how it came, and when it arrived last.
 type received struct {
 	template *layout
+	from     definition
 	at       time.Time
 	bytes    int
 }
 
-// What a template takes: its entry in the map with room to grow, the template behind it, and each of its fields.
+// What a template takes: its entry in the map with room to grow, the template behind it, and each of its fields, as it
+// came and compiled.
 const (
-	templateBytes = 320
-	fieldBytes    = 16
+	templateBytes = 400
+	fieldBytes    = 24
 )
 
 // Expire makes at the arrival time of the templates that are decoded next, and
@@ -110,6 +113,7 @@ func (t *Templates) store(h Header, d definition) {
 	}
 	compiled, fields := compile(d)
 	compiled.digest = digest
+	d.specs = bytes.Clone(d.specs)
 	t.forget(key)
 	if key.id < firstDataSet || fields == 0 || fields > MaxFields || !replaces && len(t.known) >= MaxTemplates {
 		t.refused++
@@ -119,7 +123,7 @@ func (t *Templates) store(h Header, d definition) {
 		t.known = map[templateKey]received{}
 	}
 	size := templateBytes + fields*fieldBytes
-	t.known[key] = received{compiled, t.now, size}
+	t.known[key] = received{compiled, d, t.now, size}
 	t.bytes += size
 	t.noteArrival()
 }

@@ -98,6 +98,8 @@ type session struct {
 	proven bool
 	// charged is what the table has noted of its memory.
 	charged int
+	// restored: it was there before the collector was restarted, and has sent nothing since.
+	restored bool
 }
 
 type sessionKey struct {
@@ -109,7 +111,12 @@ type sessionKey struct {
 // take brings a datagram into the session and appends its flows to out.
 func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	s.lastSeen = at
-	place := s.sequence.place(h, datagram, s.clock.rebooted(h))
+	rebooted := s.clock.rebooted(h)
+	place := s.sequence.place(h, datagram, rebooted)
+	if s.restored && rebooted && place == inOrder { // while there was no collector
+		place = restarted
+	}
+	s.restored = false
 	switch place {
 	case replayed:
 		s.quality.drop(ReasonReplayed, 1)

@@ -55,7 +55,7 @@ func (b *bench) only() Quality {
 
 func (b *bench) want(what string, got, want any) {
 	b.t.Helper()
-	if d := cmp.Diff(got, want, cmpopts.EquateComparable(netip.Addr{})); d != "" {
+	if d := cmp.Diff(got, want, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})); d != "" {
 		b.t.Errorf("%s: -got +want\n%s", what, d)
 	}
 }
