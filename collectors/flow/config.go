@@ -20,8 +20,8 @@ type Configuration struct {
 	// ReceiveBuffer is the kernel's buffer per socket, bytes. Beyond
 	// net.core.rmem_max it needs CAP_NET_ADMIN.
 	ReceiveBuffer int `yaml:"receive_buffer"`
-	// BatchRecords ends a batch of one exporter. Large batches make for few large inserts into the flow store, which cost
-	// half as much as small ones; 32,768 records are 3.6 MB on the bus, before Kafka compresses them.
+	// BatchRecords ends a batch of one exporter. Large batches make for few large inserts into the flow store, which
+	// cost half as much as small ones; 32,768 records are 3.6 MB on the bus, before Kafka compresses them.
 	BatchRecords int `yaml:"batch_records"`
 	// BatchInterval is how long a record waits for more of its exporter.
 	BatchInterval time.Duration `yaml:"batch_interval"`

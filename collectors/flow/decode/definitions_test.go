@@ -13,7 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
-// TestRestoredTemplatesDecodeAlike: what was kept in a file reads every datagram of every capture as what it was made of.
+// TestRestoredTemplatesDecodeAlike: what was kept in a file reads every datagram of every capture as what it was made
+// of.
 func TestRestoredTemplatesDecodeAlike(t *testing.T) {
 	at := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	templates, flows := 0, 0

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
-// State is what exporters have reported about their records, and report again only when they please: without it a collector
-// that was restarted would drop v9 and IPFIX records, or store them without a sampling rate, until then.
+// State is what exporters have reported about their records, and report again only when they please: without it a
+// collector that was restarted would drop v9 and IPFIX records, or store them without a sampling rate, until then.
 type State struct {
 	Sessions []SessionState `json:"sessions"`
 }
