@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/life"
 	"github.com/millrace/millrace/services/circuits/restore"
@@ -43,7 +44,7 @@ func (b *book) waysDisplacing(r admit.Request, t *circuitsv1.Terms, now time.Tim
 	if between(t) {
 		requests = append(requests, otherWay(r))
 	}
-	chosen := b.admit.Displace(requests, setupOf(t), b.holders(r))
+	chosen := b.admit.Displace(requests, setupOf(t), b.holders(r, setupOf(t)))
 	if len(chosen) == 0 {
 		return nil, nil, nil, no
 	}
@@ -115,12 +116,12 @@ func (b *book) mustRemove(id string) {
 	}
 }
 
-// holders are the circuits that a request may displace, as far as it is not about priorities: those that routers are
-// being rid of have to be waited for.
-func (b *book) holders(r admit.Request) (out []admit.Holder) {
+// holders are the circuits that a request with a setup priority may displace: those that routers are being rid of have
+// to be waited for. The whole book is looked at, so nothing is made of those that are left out.
+func (b *book) holders(r admit.Request, setup int64) (out []admit.Holder) {
 	for id, record := range b.records {
 		c := record.GetCircuit()
-		if id == r.ID || slices.Contains(r.ApartFrom, id) || ledger.NameOf(c.GetState()) == life.Releasing {
+		if priorityOf(c.GetTerms()) <= setup || !hasIn(c.GetSlots(), r.Window) || id == r.ID || slices.Contains(r.ApartFrom, id) || ledger.NameOf(c.GetState()) == life.Releasing {
 			continue
 		}
 		out = append(out, admit.Holder{
@@ -128,6 +129,13 @@ func (b *book) holders(r admit.Request) (out []admit.Holder) {
 		})
 	}
 	return out
+}
+
+// hasIn reports whether some slot has a second of a window.
+func hasIn(slots []*circuitsv1.Slot, w calendar.Window) bool {
+	return slices.ContainsFunc(slots, func(s *circuitsv1.Slot) bool {
+		return s.GetStart().GetSeconds() < w.End && w.Start < seconds(s.GetEnd())
+	})
 }
 
 // displace moves a circuit, which is out of the book, to another path, or takes its capacity away where there is none.

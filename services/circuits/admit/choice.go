@@ -104,13 +104,14 @@ func (d *displacing) best(than []int) []int {
 
 // inTheWayOf are the holders that have something where a request lacks room, the last one that was booked first.
 func (d *displacing) inTheWayOf(a *ask) (out []int) {
-	lacks := map[string]bool{}
+	lacks, bars := map[string]bool{}, make([]bool, len(d.links))
 	for _, l := range a.inTheWay(a.roomy(a.Window, a.Rate)) {
-		lacks[d.graph.Link(l).ID] = true
+		lacks[d.graph.Link(l).ID], bars[l] = true, true
 	}
 	for i := len(d.holders) - 1; i >= 0; i-- {
 		h := d.holders[i]
-		if !d.gone[i] && h.Priority >= d.floor && slices.ContainsFunc(h.grants, func(g Grant) bool { return a.meets(g, lacks) }) {
+		on := slices.ContainsFunc(h.scarce, func(l int32) bool { return bars[l] })
+		if on && !d.gone[i] && h.Priority >= d.floor && slices.ContainsFunc(h.grants, func(g Grant) bool { return a.meets(g, lacks) }) {
 			out = append(out, i)
 		}
 	}

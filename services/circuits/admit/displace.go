@@ -59,6 +59,7 @@ func (d *displacing) named(chosen []int) (out []Holder) {
 
 func (b *Book) displacing(requests []Request, setup int64, of []Holder) *displacing {
 	d := &displacing{Book: b, requests: requests, gone: map[int]bool{}}
+	d.scarce = d.lackingAny()
 	for _, h := range of {
 		if h.Priority > setup {
 			d.add(h)
@@ -74,6 +75,8 @@ func (b *Book) displacing(requests []Request, setup int64, of []Holder) *displac
 type displacing struct {
 	*Book
 	requests []Request
+	// scarce are links that lack room for the requests.
+	scarce []bool
 	// holders may be displaced, the first priority first; gone are those that are out of the book now.
 	holders []holder
 	gone    map[int]bool
@@ -84,11 +87,28 @@ type displacing struct {
 type holder struct {
 	Holder
 	grants []Grant
+	// scarce are its links that lack room for the requests.
+	scarce []int32
 	// rate is the highest one within the windows of the requests.
 	rate int64
 }
 
-// add takes a holder that has something in the windows of the requests.
+// lackingAny are the links that lack room for all requests together at some time of some request. Whoever has nothing
+// on one of them is in the way of no path: without them the same links lack room.
+func (d *displacing) lackingAny() []bool {
+	sum := int64(0)
+	for _, r := range d.requests {
+		sum += min(r.Rate, calendar.MaxRate) // few, so no overflow
+	}
+	out := make([]bool, len(d.links))
+	for l, c := range d.links {
+		out[l] = slices.ContainsFunc(d.requests, func(r Request) bool { return r.Window.Check() == nil && c.LeastFree(r.Window, r.Cap) < sum })
+	}
+	return out
+}
+
+// add takes a holder that has something on a scarce link in the windows of the requests. The whole book is looked at, so
+// nothing is made of those that are left out.
 func (d *displacing) add(of Holder) {
 	h := holder{Holder: of}
 	for _, name := range of.Names {
@@ -96,18 +116,34 @@ func (d *displacing) add(of Holder) {
 		if !booked {
 			continue
 		}
-		h.grants = append(h.grants, d.grant(name, k))
-		for _, r := range d.requests {
-			for _, s := range k.slots {
-				if overlap(s.Window, r.Window) {
-					h.rate = max(h.rate, s.Rate)
-				}
+		h.rate = max(h.rate, d.rateWithin(k))
+		for _, l := range k.links {
+			if d.scarce[l] {
+				h.scarce = append(h.scarce, l)
 			}
 		}
 	}
-	if h.rate > 0 {
-		d.holders = append(d.holders, h)
+	if h.rate == 0 || len(h.scarce) == 0 {
+		return
 	}
+	for _, name := range of.Names {
+		if k, booked := d.circuits[name]; booked {
+			h.grants = append(h.grants, d.grant(name, k))
+		}
+	}
+	d.holders = append(d.holders, h)
+}
+
+// rateWithin is the highest rate of a booking in the windows of the requests.
+func (d *displacing) rateWithin(k booking) (most int64) {
+	for _, r := range d.requests {
+		for _, s := range k.slots {
+			if overlap(s.Window, r.Window) {
+				most = max(most, s.Rate)
+			}
+		}
+	}
+	return most
 }
 
 func overlap(a, b calendar.Window) bool { return a.Start < b.End && b.Start < a.End }

@@ -45,7 +45,7 @@ func (a *ask) best() route {
 			without = append(without, int32(l))
 		}
 	}
-	p, err := a.workspace.Find(a.graph, &cspf.Request{
+	p, err := a.workspace.FindOnly(a.graph, &cspf.Request{
 		From: a.from, To: a.to, Rate: a.Rate, MaxDelay: a.MaxDelay, WithoutLinks: without, MaxLabels: maxLabels,
 		Free: func(l int32) int64 { return a.free(l, a.Window) },
 	})

@@ -67,6 +67,8 @@ func (r result) print() {
 	n.Granted.print("granted")
 	n.Refused.print("refused")
 	fmt.Printf("%d offers\n", n.Offers)
+	n.Displacing.print("choices who makes room")
+	fmt.Printf("%d circuits that would make room\n", n.Displaced)
 }
 
 func (t times) print(what string) {

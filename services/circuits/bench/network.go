@@ -33,7 +33,14 @@ type network struct {
 	Granted times   `json:"granted"`
 	Refused times   `json:"refused"`
 	Offers  int     `json:"offers"`
+	// Displacing are the choices of who makes room for the first of the refused requests, where all circuits may be
+	// displaced; Displaced is how many circuits those choices come to.
+	Displacing times `json:"displacing"`
+	Displaced  int   `json:"displaced"`
 }
+
+// choices is how many requests choose who makes room.
+const choices = 20
 
 // times of decisions. A grant is entered, too. The mean is of processor time, whose clock may tick in milliseconds; the
 // others are by the clock on the wall, which others on the machine disturb.
@@ -134,6 +141,7 @@ func measureNetwork(file string, circuits, asked int) (network, error) {
 		return n, err
 	}
 	n.Bytes = memory() - before
+	holders := entered(book, ask)
 	for range asked {
 		r := ask.toSite()
 		begin := time.Now()
@@ -147,10 +155,35 @@ func measureNetwork(file string, circuits, asked int) (network, error) {
 		default:
 			n.Refused.add(us, wall)
 			n.Offers += len(refusal.Offers)
+			if refusal.Code == admit.Capacity && n.Displacing.Count < choices {
+				n.displace(book, r, holders)
+			}
 		}
 	}
 	runtime.KeepAlive(book)
 	return n, nil
+}
+
+// entered are all circuits in the book.
+func entered(book *admit.Book, ask *asker) (out []admit.Holder) {
+	for i := 1; i <= ask.asked; i++ {
+		if id := fmt.Sprint(i); known(book, id) {
+			out = append(out, admit.Holder{ID: id, Names: []string{id}, Priority: admit.Priorities - 1, Created: int64(i)})
+		}
+	}
+	return out
+}
+
+func known(book *admit.Book, id string) bool {
+	_, ok := book.Grant(id)
+	return ok
+}
+
+// displace chooses who makes room, and leaves everyone where he is.
+func (n *network) displace(book *admit.Book, r admit.Request, holders []admit.Holder) {
+	begin := time.Now()
+	us := micros(func() { n.Displaced += len(book.Displace([]admit.Request{r}, 0, holders)) })
+	n.Displacing.add(us, float64(time.Since(begin).Nanoseconds())/1000)
 }
 
 // read puts circuits into the book. Their paths are those of an empty network, found before the time counts; a path

@@ -12,7 +12,7 @@ import (
 
 // TestTheBestPathIsThatOfAllPaths also checks each part of an explanation against all paths.
 func TestTheBestPathIsThatOfAllPaths(t *testing.T) {
-	var w Workspace
+	var w, other Workspace
 	paths, refusals := 0, 0
 	for seed := range uint64(8000) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
@@ -20,7 +20,11 @@ func TestTheBestPathIsThatOfAllPaths(t *testing.T) {
 		r := randomRequest(rnd, g)
 		all := graphtest.SimplePaths(g, nil, r.From, r.To)
 		got, err := w.Find(g, r)
+		only, none := other.FindOnly(g, r)
 		best, ok := bestOf(g, r, all, 0)
+		if ok != (none == nil) || !ok && !errors.Is(none, ErrNone) || ok && !slices.Equal(only.Links, got.Links) {
+			t.Fatalf("seed %d: without an explanation %v, %v, with one %v, %v", seed, only, none, got, err)
+		}
 		if !ok {
 			var why *Explanation
 			if !errors.As(err, &why) {

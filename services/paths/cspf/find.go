@@ -21,9 +21,21 @@ const (
 // ErrUndecided says that a search reached Request.MaxLabels or MaxLists: there may be a path.
 var ErrUndecided = errors.New("the search reached its bound on labels or lists and found neither a path nor that there is none")
 
+// ErrNone says that the network has no path, and not why.
+var ErrNone = errors.New("there is no path")
+
 // Find returns the best path. Where the network has none the error is an *Explanation, where the search gave up it is
 // ErrUndecided, and anything else says what is wrong with the request.
 func (w *Workspace) Find(g *graph.Graph, r *Request) (Path, error) {
+	p, err := w.FindOnly(g, r)
+	if errors.Is(err, ErrNone) {
+		return Path{}, w.explain()
+	}
+	return p, err
+}
+
+// FindOnly is Find with ErrNone instead of an explanation, which costs several searches.
+func (w *Workspace) FindOnly(g *graph.Graph, r *Request) (Path, error) {
 	if err := r.check(g); err != nil {
 		return Path{}, err
 	}
@@ -34,7 +46,7 @@ func (w *Workspace) Find(g *graph.Graph, r *Request) (Path, error) {
 	case undecided:
 		return Path{}, ErrUndecided
 	}
-	return Path{}, w.explain()
+	return Path{}, ErrNone
 }
 
 // path is what the last search found.
