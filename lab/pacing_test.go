@@ -90,3 +90,20 @@ func TestALateSenderIsSeenUnlessItIsPaced(t *testing.T) {
 		}
 	}
 }
+
+// A stream of a paced host begins with a second of packets. Where the gateway's answer to ARP is a round trip away, the
+// kernel kept some dozens of them and dropped the others, which no queue counts.
+func TestAPacedStreamLosesNothingAtItsBegin(t *testing.T) {
+	s := load(t, "testdata/paced.yaml")
+	s.Links[0].Delay = 5 * time.Millisecond
+	l := boot(t, s, UML)
+	r, err := l.RunPhase(t.Context(), "two", Observer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Applications {
+		if a.UDP.Sent == 0 || a.UDP.Lost > 0 {
+			t.Errorf("%s: %d of %d packets lost", a.Name, a.UDP.Lost, a.UDP.Sent)
+		}
+	}
+}

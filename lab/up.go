@@ -238,7 +238,10 @@ func (l *Lab) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.Converge(ctx)
+	if err := l.Converge(ctx); err != nil {
+		return err
+	}
+	return l.meet(ctx)
 }
 
 // nudge has every router compute its labels again for as long as some are
