@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/e2e/plane"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -56,7 +57,7 @@ and the next change set is verified and rolled back. ` + "`make test`" + ` kills
 const longer = `
 ## Long outages
 
-Those of what keeps and carries everything, %v long. ` + "`make faults`" + ` lets them last ten minutes, ` + "`make faults OUTAGE=10s`" + ` ten seconds, ` + "`make test`" + ` etcd's ten seconds.
+Those of what keeps and carries everything. ` + "`make faults`" + ` lets them last ten minutes, ` + "`make faults OUTAGE=10s`" + ` ten seconds, ` + "`make test`" + ` etcd's ten seconds.
 
 `
 
@@ -130,19 +131,36 @@ func write(file string) error {
 		names = append(names, f.name)
 	}
 	table(&b, names, routerMoments, "not run")
-	fmt.Fprintf(&b, longer, *outage)
-	names, across = nil, nil
+	b.WriteString(longer)
+	across = nil
 	for _, o := range outages() {
 		across = append(across, o.moment)
+	}
+	table(&b, longFaults(all), across, "–")
+	b.WriteString(how)
+	return os.WriteFile(file, []byte(b.String()), 0o644)
+}
+
+// longFaults are the long outages of this run, and those of other lengths that were seen in earlier ones.
+func longFaults(all []*row) (names []string) {
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, o := range outages() {
 		for _, f := range o.faults {
-			if !slices.Contains(names, f.Name) {
-				names = append(names, f.Name)
+			add(f.Name)
+		}
+	}
+	for _, f := range []plane.Fault{plane.StateFault, plane.BusFault, storeFault} {
+		for _, r := range all {
+			if strings.HasPrefix(r.Fault, f.Name+" for ") {
+				add(r.Fault)
 			}
 		}
 	}
-	table(&b, names, across, "–")
-	b.WriteString(how)
-	return os.WriteFile(file, []byte(b.String()), 0o644)
+	return names
 }
 
 // word is "rolled-back" for STATE_ROLLED_BACK.
