@@ -93,8 +93,8 @@ type holder struct {
 	rate int64
 }
 
-// lackingAny are the links that lack room for all requests together at some time of some request. Whoever has nothing
-// on one of them is in the way of no path: without them the same links lack room.
+// lackingAny are the links that lack room for all requests together at some time of some request. A holder with nothing
+// on one of them is in the way of no path: without it the same links lack room.
 func (d *displacing) lackingAny() []bool {
 	sum := int64(0)
 	for _, r := range d.requests {
@@ -107,8 +107,8 @@ func (d *displacing) lackingAny() []bool {
 	return out
 }
 
-// add takes a holder that has something on a scarce link in the windows of the requests. The whole book is looked at, so
-// nothing is made of those that are left out.
+// add takes a holder that has something on a scarce link in the windows of the requests. The whole book is looked at,
+// so nothing is made of those that are left out.
 func (d *displacing) add(of Holder) {
 	h := holder{Holder: of}
 	for _, name := range of.Names {
