@@ -189,7 +189,11 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 
 func printBooked(out io.Writer, slots []*circuitsv1.Slot, path, backup []*circuitsv1.Hop) {
 	for _, s := range slots {
-		fmt.Fprintf(out, "  %g Mbit/s from %s to %s\n", mbit(s.GetRateBitsPerSecond()), clock(s.GetStart()), endClock(s.GetEnd()))
+		rate := fmt.Sprintf("%g Mbit/s", mbit(s.GetRateBitsPerSecond()))
+		if s.GetRateBitsPerSecond() == 1 { // of a scavenger
+			rate = "no guaranteed rate"
+		}
+		fmt.Fprintf(out, "  %s from %s to %s\n", rate, clock(s.GetStart()), endClock(s.GetEnd()))
 	}
 	printHops(out, "path", path)
 	printHops(out, "backup", backup)

@@ -53,6 +53,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.ports[i].Vlans, end+"-vlan", "", "VLAN at that port: 100, 1780-1790 or any for the lowest that is free; none: frames without a tag")
 	}
 	flags.BoolVar(&f.manual, "manual", false, "keep it off routers until `millrace circuits activate`")
+	flags.BoolVar(&f.terms.Scavenger, "scavenger", false, "a path and no guaranteed rate on it, instead of --rate: all that is sent is best effort, marked LE")
 	flags.StringVar(&f.excess, "excess", "queue", "what is above the rate: queue, drop or best-effort")
 	flags.StringVar(&f.terms.Description, "description", "", "for people")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -112,6 +113,24 @@ func TestCircuitsRequest(t *testing.T) {
 				t.Errorf("asked %v, want %v", s.asked, want)
 			}
 		}
+	}
+}
+
+// A circuit without a guaranteed rate says so, instead of 1 bit/s.
+func TestCircuitsScavenger(t *testing.T) {
+	var f termsFlags
+	flags := pflag.NewFlagSet("request", pflag.ContinueOnError)
+	f.add(flags)
+	if err := flags.Parse([]string{"--project", "astro", "--scavenger"}); err != nil {
+		t.Fatal(err)
+	}
+	if terms, err := f.read([]string{"pe1", "pe2"}); err != nil || !terms.GetScavenger() || terms.GetRateBitsPerSecond() != 0 {
+		t.Errorf("asks for %v, %v", terms, err)
+	}
+	var out bytes.Buffer
+	printBooked(&out, []*circuitsv1.Slot{{Start: night, RateBitsPerSecond: 1}}, nil, nil)
+	if want := "  no guaranteed rate from " + clock(night) + " to open\n"; out.String() != want {
+		t.Errorf("says %q, want %q", out.String(), want)
 	}
 }
 

@@ -79,6 +79,9 @@ func refusalOf(r *admit.Refusal, terms *circuitsv1.Terms) *circuitsv1.Refusal {
 		})
 	}
 	for _, o := range r.Offers {
+		if terms.GetScavenger() && o.Request.Bytes > 0 {
+			continue
+		}
 		out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: string(o.Kind), ChangePerMille: o.Change, Terms: termsOf(o.Request, terms)})
 	}
 	for _, k := range r.GivenUp {

@@ -91,12 +91,12 @@ func (b *book) admitted(d *decision, t *circuitsv1.Terms, commit bool, now time.
 // booked is the record of a circuit that is granted: held, or committed at once where that was requested, so that no
 // answer in between can be lost. The transitions are in it.
 func (b *book) booked(id string, ask *circuitsv1.RequestRequest, alone bool, now time.Time) (*circuitsv1.Record, []life.Move, []displaced, error) {
-	d, err := b.decide(id, ask.GetBy(), ask.GetTerms(), alone && ask.GetCommit(), now)
+	terms := normal(ask.GetTerms())
+	d, err := b.decide(id, ask.GetBy(), terms, alone && ask.GetCommit(), now)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	g, r := d.Grant, d.Request
-	terms := proto.CloneOf(ask.GetTerms())
 	terms.Start, terms.End = moment(r.Start), moment(r.End)
 	end := g.Slots[len(g.Slots)-1].End
 	record := &circuitsv1.Record{Circuit: &circuitsv1.Circuit{

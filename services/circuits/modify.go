@@ -93,7 +93,9 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 	c := was.GetCircuit()
 	terms := proto.CloneOf(c.GetTerms())
 	if rate := ask.GetRateBitsPerSecond(); rate != 0 {
-		terms.RateBitsPerSecond = rate
+		if terms.RateBitsPerSecond = rate; terms.GetScavenger() && rate != scavengerRate {
+			return nil, wrong("rate_bits_per_second", "a scavenger has no rate; request another circuit, and release this one")
+		}
 	}
 	if ask.GetOpenEnded() || ask.GetEnd() != nil {
 		terms.End = ask.GetEnd()

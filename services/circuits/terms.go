@@ -136,6 +136,9 @@ func checkTerms(t *circuitsv1.Terms) error {
 			return wrong("pairs", "number %d: %s", i+1, err)
 		}
 	}
+	if err := checkScavenger(t); err != nil {
+		return err
+	}
 	return checkPorts(t)
 }
 

@@ -122,9 +122,10 @@ func slowColours(p Policer, list []arrival) []int {
 	return out
 }
 
-// TestPolicersAgreeWithTheRFCsInFractions: not one packet of another colour, from 1 kbit/s to 100 Gbit/s.
+// TestPolicersAgreeWithTheRFCsInFractions: not one packet of another colour, from 1 bit/s to 100 Gbit/s.
 func TestPolicersAgreeWithTheRFCsInFractions(t *testing.T) {
 	for _, p := range []Policer{
+		{Rate: 1, Burst: 131_072}, // of a circuit without a guaranteed rate
 		{Rate: 1_000, Burst: 1500},
 		{Rate: 1_001, Burst: 1500},
 		{Rate: 9_999_991, Burst: 31_000},

@@ -43,6 +43,7 @@ Terms = TypedDict(
         "on_failure": str,
         "priority": int,
         "setup_priority": int,
+        "scavenger": bool,
     },
     total=False,
 )

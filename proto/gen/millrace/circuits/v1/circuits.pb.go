@@ -410,6 +410,9 @@ type Terms struct {
 	// The setup priority, 0 to 7, not before priority: where there is no room, circuits with a later priority than this one
 	// are displaced. 7, which is also none, displaces nobody. Not for volumes.
 	SetupPriority *int32 `protobuf:"varint,62,opt,name=setup_priority,json=setupPriority,proto3,oneof" json:"setup_priority,omitempty"`
+	// It has a path of its own, and no guaranteed rate on it: all that it sends is what is above the rate of
+	// EXCESS_BEST_EFFORT. It has no rate_bits_per_second, no volume and no ports, and displaces nobody. 1 bit/s is booked.
+	Scavenger     bool `protobuf:"varint,63,opt,name=scavenger,proto3" json:"scavenger,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -589,6 +592,13 @@ func (x *Terms) GetSetupPriority() int32 {
 		return *x.SetupPriority
 	}
 	return 0
+}
+
+func (x *Terms) GetScavenger() bool {
+	if x != nil {
+		return x.Scavenger
+	}
+	return false
 }
 
 // Port is where frames enter and leave a network, at a router.
@@ -4443,7 +4453,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xcb\a\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xe9\a\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -4472,7 +4482,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"on_failure\x18< \x01(\x0e2\x1f.millrace.circuits.v1.OnFailureR\tonFailure\x12\x1f\n" +
 	"\bpriority\x18= \x01(\x05H\x00R\bpriority\x88\x01\x01\x12*\n" +
-	"\x0esetup_priority\x18> \x01(\x05H\x01R\rsetupPriority\x88\x01\x01B\v\n" +
+	"\x0esetup_priority\x18> \x01(\x05H\x01R\rsetupPriority\x88\x01\x01\x12\x1c\n" +
+	"\tscavenger\x18? \x01(\bR\tscavengerB\v\n" +
 	"\t_priorityB\x11\n" +
 	"\x0f_setup_priority\"0\n" +
 	"\x04Port\x12\x12\n" +

@@ -91,6 +91,7 @@ export const rateOf = (bits: bigint): string => formatRate(bitsPerSecond(Number(
 /** What was requested: a rate, or a volume. */
 export function askedText(t: Terms | undefined): string {
   if (!t) return "–";
+  if (t.scavenger) return "no guaranteed rate";
   if (t.volumeBytes === 0n) return rateOf(t.rateBitsPerSecond);
   return `${formatBytes(t.volumeBytes)}${t.rateBitsPerSecond > 0n ? `, at most ${rateOf(t.rateBitsPerSecond)}` : ""}`;
 }
