@@ -76,8 +76,9 @@ type Kafka struct {
 	making sync.Mutex // held while a topic that was gone is made again
 
 	mu      sync.Mutex
-	ready   map[string]bool // topics known to exist
-	made    map[string]int  // how often a topic was made again
+	ready   map[string]kadm.TopicID // topics known to exist
+	looking map[string]bool         // topics that are looked at
+	made    map[string]int          // how often a topic was made again
 	members map[*kafkaMember]bool
 	wg      sync.WaitGroup
 	ctx     context.Context
@@ -102,7 +103,7 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Kafka{
 		cfg: cfg, meter: newMeter(), client: client, admin: kadm.NewClient(client),
-		ready: map[string]bool{}, made: map[string]int{}, members: map[*kafkaMember]bool{}, ctx: ctx, stop: stop,
+		ready: map[string]kadm.TopicID{}, looking: map[string]bool{}, made: map[string]int{}, members: map[*kafkaMember]bool{}, ctx: ctx, stop: stop,
 	}, nil
 }
 

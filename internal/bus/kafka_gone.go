@@ -30,7 +30,11 @@ func (k *Kafka) produce(ctx context.Context, m Message) error {
 			record.Headers = []kgo.RecordHeader{{Key: traceHeader, Value: []byte(m.Trace)}}
 		}
 		err := k.client.ProduceSync(ctx, record).FirstErr()
-		if err == nil || attempt > maxRemade || ctx.Err() != nil {
+		if err == nil || attempt > maxRemade {
+			return err
+		}
+		if ctx.Err() != nil {
+			k.look(m.Topic, times)
 			return err
 		}
 		switch {
@@ -56,6 +60,32 @@ func traceOf(r *kgo.Record) string {
 		}
 	}
 	return ""
+}
+
+// look finds out whether a topic is gone for a publisher that had less time than the client takes to find out: each of
+// its attempts would be too short.
+func (k *Kafka) look(topic string, times int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known, ready := k.ready[topic]
+	if !ready || k.looking[topic] || k.ctx.Err() != nil {
+		return
+	}
+	k.looking[topic] = true
+	k.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(k.ctx, adminTimeout)
+		defer cancel()
+		id, err := k.idOf(ctx, topic)
+		if err == nil && (id != known || id == kadm.TopicID{}) { // making again what is there does no harm
+			err = k.makeAgain(ctx, topic, times)
+		}
+		if err != nil && k.ctx.Err() == nil {
+			slog.WarnContext(ctx, "whether a Kafka topic is gone is not known", "topic", topic, "error", err)
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.looking, topic)
+	})
 }
 
 func (k *Kafka) timesMade(topic string) int {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/testkit/await"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
 // deletedTopic: somebody deletes a topic under publishers and a group that live on, once while the group holds messages
@@ -45,6 +46,22 @@ func deletedTopic(t *testing.T, cfg bus.KafkaConfiguration) {
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 7 })
 	publish(t, b, bus.TopicEvents, "key", "later")
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 8 })
+}
+
+// deletedInHaste: a publisher that has two seconds for each attempt, as that of events, finds the topic that is gone. The
+// Kafka client takes longer to say so.
+func deletedInHaste(t *testing.T, cfg bus.KafkaConfiguration) {
+	b, r := open(t, cfg), newRecorder()
+	defer b.Close()
+	publish(t, b, bus.TopicEvents, "key", "before")
+	remove(t, cfg, bus.TopicEvents)
+	await.True(t, "an event is published", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return b.Publish(ctx, bus.TopicEvents, "key", &eventv1.Event{Text: "after"}) == nil
+	})
+	subscribe(t, b, bus.TopicEvents, "g", r.take)
+	r.until(t, func(got []taken) bool { return len(got) > 0 })
 }
 
 // poisonedAndDeleted: a group holds a message that its handler never takes, of a topic that somebody deletes. The

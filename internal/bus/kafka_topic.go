@@ -15,7 +15,7 @@ import (
 // ensureTopic makes the topic unless it exists, once per process.
 func (k *Kafka) ensureTopic(ctx context.Context, topic string) error {
 	k.mu.Lock()
-	ready := k.ready[topic]
+	_, ready := k.ready[topic]
 	k.mu.Unlock()
 	if ready {
 		return nil
@@ -23,10 +23,28 @@ func (k *Kafka) ensureTopic(ctx context.Context, topic string) error {
 	if err := k.makeTopicWithin(ctx, topic); err != nil {
 		return err
 	}
+	id, err := k.idOf(ctx, topic)
+	if err != nil {
+		return err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.ready[topic] = true
+	k.ready[topic] = id
 	return nil
+}
+
+// idOf is the topic's id by the cluster's metadata; zero where there is no such topic, or the broker that answered does
+// not know it yet.
+func (k *Kafka) idOf(ctx context.Context, topic string) (kadm.TopicID, error) {
+	details, err := k.admin.ListTopics(ctx, k.cfg.Prefix+topic)
+	if err != nil {
+		return kadm.TopicID{}, fmt.Errorf("read metadata of topic %s: %w", topic, err)
+	}
+	d := details[k.cfg.Prefix+topic]
+	if d.Err != nil && !errors.Is(d.Err, kerr.UnknownTopicOrPartition) {
+		return kadm.TopicID{}, fmt.Errorf("read metadata of topic %s: %w", topic, d.Err)
+	}
+	return d.ID, nil
 }
 
 func (k *Kafka) makeTopicWithin(ctx context.Context, topic string) error {
