@@ -24,8 +24,12 @@ WHERE start < window_end AND end >= window_start
 GROUP BY bucket
 HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes`
 
-// maxBuckets is how many a statement names; where there are more, naming them would leave out little.
-const maxBuckets = 8192
+const (
+	// fewBuckets hold at most one record in 64: all of them are split.
+	fewBuckets = 1024
+	// maxBuckets is how many a statement names; where there are more, naming them would leave out little.
+	maxBuckets = 8192
+)
 
 // buckets are those that may hold a flow above the threshold. A record that is stored meanwhile, and makes one more, is
 // seen by the next question.
@@ -46,11 +50,30 @@ func (q intervals) buckets(ctx context.Context, db store.DB) ([]uint16, error) {
 	return out, rows.Err()
 }
 
-// inBuckets is the condition on them; empty where there are too many.
-func inBuckets(some []uint16) string {
-	if len(some) > maxBuckets {
-		return ""
+// flowsSQL finds the flows whose records sum to the threshold at all over the window, by a hash and in floating point,
+// with room for its error. A collision of hashes lets a flow too many in, never one out.
+const flowsSQL = ` AND flow IN
+    (
+        SELECT flow FROM flows
+        WHERE start < window_end AND end >= window_start %s
+        GROUP BY flow
+        HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes
+    )`
+
+// mayExceed is the condition on records whose flow may exceed the threshold: those of some buckets and, where these
+// are not few, of the flows in them that may.
+func mayExceed(some []uint16) string {
+	condition := ""
+	if len(some) <= maxBuckets {
+		condition = inBuckets(some)
 	}
+	if len(some) <= fewBuckets {
+		return condition
+	}
+	return condition + fmt.Sprintf(flowsSQL, condition)
+}
+
+func inBuckets(some []uint16) string {
 	texts := make([]string, len(some))
 	for i, b := range some {
 		texts[i] = strconv.Itoa(int(b))

@@ -4,10 +4,8 @@
 -- A record without duration belongs to the interval of its start. 128-bit integers, because bytes
 -- times sampling rate times milliseconds overflow 64.
 --
--- Few flows exceed the threshold, so only records of those are split whose records sum to it at all over
--- the window, by a hash of the flow and in floating point (with room for its error). A collision of hashes
--- lets a flow too many in, never one out. Behind each window stands a condition on buckets of flows
--- (buckets.go), so that few records are grouped by flow.
+-- Few flows exceed the threshold, so only records of those are split that may: behind the window stands
+-- a condition on them (buckets.go).
 WITH
     ? AS ms, ? AS first_slot, ? AS end_slot, ? AS min_bytes,
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
@@ -40,13 +38,7 @@ FROM
         if(slot0 = slot1, all_bytes, intDiv(all_bytes * until, lasted) - intDiv(all_bytes * since, lasted)) AS piece_bytes,
         if(slot0 = slot1, all_packets, intDiv(all_packets * until, lasted) - intDiv(all_packets * since, lasted)) AS piece_packets
     FROM flows
-    WHERE start < window_end AND end >= window_start %[1]s AND flow IN
-    (
-        SELECT flow FROM flows
-        WHERE start < window_end AND end >= window_start %[1]s
-        GROUP BY flow
-        HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes
-    )
+    WHERE start < window_end AND end >= window_start %s
 )
 GROUP BY slot, exporter, src, dst, src_port, dst_port, protocol
 HAVING sum(piece_bytes) > min_bytes

@@ -2,6 +2,7 @@ package flowstore
 
 import (
 	"cmp"
+	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"net/netip"
@@ -142,24 +143,29 @@ func TestIntervalsAgreeWithTheSlowOracle(t *testing.T) {
 	}
 }
 
-// TestManyLargeFlows: more buckets may hold a flow above the threshold than a statement names.
+// TestManyLargeFlows: in few buckets all records are split, in more only flows that may exceed the threshold, and of
+// very many a statement names none.
 func TestManyLargeFlows(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	rng := rand.New(rand.NewPCG(21, 22))
-	const n = 3 * maxBuckets
-	records := randomRecords(rng, n)
-	for i := range records {
-		x := rng.Uint32()
-		records[i].Src, records[i].Dst = netip.AddrFrom4([4]byte{10, byte(x), byte(x >> 8), byte(x >> 16)}), netip.AddrFrom4([4]byte{11, 0, byte(i >> 8), byte(i)})
-		records[i].Start, records[i].End, records[i].Bytes, records[i].SamplingRate = day0, day0, 2e9, 1
-	}
-	for _, b := range batches(records, n/4) {
-		r.deliver(b)
-	}
-	if got := r.intervals(question(day0, day0.Add(time.Minute), time.Minute, 1e9)); len(got) != n {
-		t.Errorf("%d flows above the threshold, want %d", len(got), n)
-	}
-	if got := r.intervals(question(day0, day0.Add(time.Minute), time.Minute, 3e9)); len(got) != 0 {
-		t.Errorf("%d flows above a threshold that none exceeds", len(got))
+	for i, n := range []int{fewBuckets / 2, 3 * fewBuckets, 3 * maxBuckets} {
+		at := day0.Add(time.Duration(i+1) * time.Hour)
+		large := randomRecords(rng, n)
+		for i := range large {
+			x := rng.Uint32()
+			large[i].Src, large[i].Dst = netip.AddrFrom4([4]byte{10, byte(x), byte(x >> 8), byte(x >> 16)}), netip.AddrFrom4([4]byte{11, 0, byte(i >> 8), byte(i)})
+			large[i].Start, large[i].End, large[i].Bytes, large[i].SamplingRate = at, at, 2e9, 1
+		}
+		small := large[0] // of the same bucket, and no flow above the threshold
+		small.SrcPort, small.Bytes = 1, 1e9
+		r.deliver(columnBatch(fmt.Sprint(n), append(large, small)...))
+		window := question(at, at.Add(time.Minute), time.Minute, 1e9)
+		if got := r.intervals(window); len(got) != n {
+			t.Errorf("%d flows above the threshold, want %d", len(got), n)
+		}
+		window.MinBytes = 4e9
+		if got := r.intervals(window); len(got) != 0 {
+			t.Errorf("%d flows above a threshold that none exceeds", len(got))
+		}
 	}
 }
