@@ -165,7 +165,7 @@ function Row({ circuit: c, selected, concern, onSelect }: RowProps) {
       <td>{windowText(...spanOf(c.slots), windowClock)}</td>
       <td>
         <Badge tone={label.tone}>{label.text}</Badge>
-        {concern && <span className="bad-text"> {concern}</span>}
+        {concern && concern !== label.text && <span className="bad-text"> {concern}</span>}
       </td>
     </tr>
   );
