@@ -48,8 +48,8 @@ func deletedTopic(t *testing.T, cfg bus.KafkaConfiguration) {
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 8 })
 }
 
-// deletedInHaste: a publisher that has two seconds for each attempt, as that of events, finds the topic that is gone. The
-// Kafka client takes longer to say so.
+// deletedInHaste: a publisher that has two seconds for each attempt, as that of events, finds the topic that is gone.
+// The Kafka client takes longer to say so.
 func deletedInHaste(t *testing.T, cfg bus.KafkaConfiguration) {
 	b, r := open(t, cfg), newRecorder()
 	defer b.Close()
