@@ -21,6 +21,7 @@ var pureFolders = []string{
 	"services/alpha/detect",
 	"services/alpha/gate",
 	"services/alpha/letter",
+	"services/alpha/online",
 	"services/alpha/replay",
 	"services/audit/chain",
 	"services/circuits/admit",

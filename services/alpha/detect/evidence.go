@@ -22,6 +22,27 @@ func (e Evidence) SamplingError() float64 {
 	return math.Sqrt((1 - 1/rate) / samples)
 }
 
+// deviations either side of the mean hold 95 % of a normal distribution.
+const deviations = 1.96
+
+// Bounds are between which numbers of bytes the flow sent, with a confidence of 95 %: SamplingError either side of
+// Bytes. Both are Bytes where it is 0.
+func (e Evidence) Bounds() (low, high uint64) {
+	spread := deviations * e.SamplingError()
+	return scaled(e.Bytes, 1-spread), scaled(e.Bytes, 1+spread)
+}
+
+func scaled(n uint64, by float64) uint64 {
+	switch x := float64(n) * by; {
+	case by == 1:
+		return n
+	case x >= math.MaxUint64:
+		return math.MaxUint64
+	default:
+		return uint64(max(x, 0))
+	}
+}
+
 // newest joins evidence, newest first, up to the limit. The same flow in the same interval counts once,
 // with the larger sum: records may come late.
 func newest(most int, a, b []Evidence) []Evidence {
@@ -50,16 +71,15 @@ func (e Evidence) compare(f Evidence) int {
 		cmp.Compare(e.MinBytes, f.MinBytes),
 		cmp.Compare(e.SamplingRate, f.SamplingRate),
 		f.LastRecordEnd.Compare(e.LastRecordEnd),
+		cmp.Compare(e.Flow.InIf, f.Flow.InIf),
 	)
 }
 
 func (e Evidence) equal(f Evidence) bool { return e.compare(f) == 0 }
 
+// compare leaves the interface out: a flow that moves to another is still the same.
 func (f Flow) compare(g Flow) int {
-	return cmp.Or(
-		f.Src.Compare(g.Src), f.Dst.Compare(g.Dst),
-		cmp.Compare(f.Protocol, g.Protocol), cmp.Compare(f.InIf, g.InIf),
-	)
+	return cmp.Or(f.Src.Compare(g.Src), f.Dst.Compare(g.Dst), cmp.Compare(f.Protocol, g.Protocol))
 }
 
 // Compare orders pairs by exporter, source, destination.

@@ -39,20 +39,46 @@ func Run(rule Rule, remembered []Pair, in Input, now time.Time) Result {
 	return out
 }
 
+// Join adds evidence that was found outside of a nightly run, for pairs that cannot wait for one. Nothing ages: only a
+// run knows when the other pairs were last seen.
+func Join(rule Rule, remembered []Pair, found map[Key][]Evidence) Result {
+	memory := make(map[Key]Pair, len(remembered))
+	for _, p := range remembered {
+		memory[p.Key] = p
+	}
+	var out Result
+	for _, key := range keys(memory, found) {
+		old, known := memory[key]
+		p, news := merge(rule, old, key, found[key])
+		switch {
+		case !known:
+			out.Added = append(out.Added, p)
+		case news:
+			out.Refreshed = append(out.Refreshed, p)
+		}
+		out.Pairs = append(out.Pairs, p)
+	}
+	return out
+}
+
 // find applies the fixed-interval rule: more than H bytes within one interval.
 func find(rule Rule, in Input) map[Key][]Evidence {
 	out := map[Key][]Evidence{}
 	for _, s := range in.Sums {
 		key, alpha := rule.Alpha(s)
-		if !alpha || in.Frozen[s.Exporter] {
-			continue
+		if alpha && !in.Frozen[s.Exporter] {
+			out[key] = append(out[key], rule.Evidence(s))
 		}
-		out[key] = append(out[key], Evidence{
-			Flow: s.Flow, Start: s.Start, Interval: rule.Interval, Bytes: s.Bytes, Packets: s.Packets,
-			MinBytes: rule.MinBytes, SamplingRate: s.SamplingRate, LastRecordEnd: s.LastRecordEnd,
-		})
 	}
 	return out
+}
+
+// Evidence is the sum as it is kept of a pair.
+func (r Rule) Evidence(s Sum) Evidence {
+	return Evidence{
+		Flow: s.Flow, Start: s.Start, Interval: r.Interval, Bytes: s.Bytes, Packets: s.Packets,
+		MinBytes: r.MinBytes, SamplingRate: s.SamplingRate, LastRecordEnd: s.LastRecordEnd,
+	}
 }
 
 // Alpha decides whether a flow is alpha by what it sent in one interval, and names its pair.
