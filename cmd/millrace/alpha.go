@@ -23,7 +23,7 @@ func alphaCommand() *cobra.Command {
 		Short: "Find and list alpha pairs: prefixes between which huge transfers happen",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(alphaNightlyCommand(), alphaListCommand(), alphaExplainCommand(), alphaEffectivenessCommand(), alphaReplayCommand())
+	cmd.AddCommand(alphaNightlyCommand(), alphaListCommand(), alphaExplainCommand(), alphaNowCommand(), alphaRedirectCommand(), alphaEffectivenessCommand(), alphaReplayCommand())
 	return cmd
 }
 
@@ -267,12 +267,12 @@ func printEvidence(out io.Writer, p *alphav1.Pair) error {
 	fmt.Fprintf(out, "alpha first %s, last %s; any flow last %s; forgotten after %s without one\n\n",
 		clock(p.GetFirstSeen()), clock(p.GetLastAlpha()), clock(p.GetLastSeen()), clock(p.GetAgesOut()))
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "INTERVAL\tFLOW\tSENT\tTHRESHOLD\tSAMPLING\tERROR (1 SD)\tINTERFACE")
+	fmt.Fprintln(w, "INTERVAL\tFLOW\tSENT\tTHRESHOLD\tSAMPLING\tERROR (1 SD)\t95 % BETWEEN\tINTERFACE")
 	for _, e := range p.GetEvidence() {
-		fmt.Fprintf(w, "%s + %s\t%s:%d → %s:%d proto %d\t%s\t%s\t%s\t%s\t%d\n",
+		fmt.Fprintf(w, "%s + %s\t%s:%d → %s:%d proto %d\t%s\t%s\t%s\t%s\t%s\t%d\n",
 			clock(e.GetIntervalStart()), e.GetInterval().AsDuration(),
 			e.GetSrcAddr(), e.GetSrcPort(), e.GetDstAddr(), e.GetDstPort(), e.GetProtocol(),
-			megabytes(e.GetBytes()), megabytes(e.GetMinBytes()), sampling(e.GetSamplingRate()), samplingError(e), e.GetInIf())
+			megabytes(e.GetBytes()), megabytes(e.GetMinBytes()), sampling(e.GetSamplingRate()), samplingError(e), bounds(e), e.GetInIf())
 	}
 	return w.Flush()
 }
@@ -292,6 +292,18 @@ func samplingError(e *alphav1.Evidence) string {
 		return "sent at least this"
 	}
 	return fmt.Sprintf("%.1f %%", 100*e.GetSamplingError())
+}
+
+// bounds says between what the bytes lie by sampling, and where that leaves the threshold. Evidence of earlier releases
+// has none.
+func bounds(e *alphav1.Evidence) string {
+	switch {
+	case e.GetSamplingRate() <= 1 || e.GetHighBytes() == 0:
+		return "-"
+	case e.GetLowBytes() <= e.GetMinBytes():
+		return fmt.Sprintf("%s and %s: may be below the threshold", megabytes(e.GetLowBytes()), megabytes(e.GetHighBytes()))
+	}
+	return fmt.Sprintf("%s and %s", megabytes(e.GetLowBytes()), megabytes(e.GetHighBytes()))
 }
 
 func clock(t *timestamppb.Timestamp) string { return t.AsTime().Local().Format("2006-01-02 15:04:05") }

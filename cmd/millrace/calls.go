@@ -23,6 +23,7 @@ var callsOf = map[string][]string{
 		flowv1connect.FlowStoreServiceIntervalsProcedure,
 		flowv1connect.FlowStoreServiceLastSeenProcedure,
 		flowv1connect.FlowStoreServicePairTrafficProcedure,
+		flowv1connect.FlowStoreServiceTelemetryProcedure,
 		flowv1connect.FlowStoreServiceTopProcedure,
 		pushv1connect.ChangeServiceCreateProcedure,
 		pushv1connect.ChangeServiceGetProcedure,

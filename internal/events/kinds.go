@@ -78,6 +78,12 @@ var (
 		"The text names the cause: templates, loss, clock or the sampling rate. `millrace flows quality` shows the exporter's health.")
 	ExporterUnknown = define("services/alpha", warning, "exporter-unknown", "Flows come from an address that belongs to no device of the inventory.",
 		"Add the address to `exporters` of its device, or stop the export.")
+	AlphaNow          = define("services/alpha", info, "alpha-now", "A flow of a pair in force, or within a circuit, is alpha now.", nothing)
+	AlphaUnidentified = define("services/alpha", warning, "alpha-unidentified", "A flow is alpha now, and no pair in force has it: it shares its queues with everybody else.",
+		"`millrace alpha now` shows its evidence and the queues beside it, `millrace alpha redirect PAIR` redirects it at once; otherwise the next nightly run does.")
+	AlphaOver        = define("services/alpha", info, "alpha-over", "No flow of a pair has been alpha for `alpha.online.hold`.", nothing)
+	RedirectWithheld = define("services/alpha", warning, "redirect-withheld", "`alpha.online.mode` is propose, and no change set was requested for a pair that is alpha now.",
+		"Mend what the text names, or redirect the pair by hand: `millrace alpha redirect PAIR`.")
 	NightlyDone   = define("services/alpha", info, "nightly-done", "The nightly run has ended.", nothing)
 	NightlyFailed = define("services/alpha", failure, "nightly-failed", "The nightly run failed.",
 		"Mend the cause that the text names. The run is tried again by itself, after 5 min and at least every hour, over the same flows; a change set that could not be requested is requested every 5 min.")

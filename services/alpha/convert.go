@@ -105,6 +105,7 @@ func pairToProto(rule detect.Rule, p detect.Pair) *alphav1.Pair {
 }
 
 func evidenceToProto(e detect.Evidence) *alphav1.Evidence {
+	low, high := e.Bounds()
 	return &alphav1.Evidence{
 		IntervalStart: timestamppb.New(e.Start), Interval: durationpb.New(e.Interval),
 		SrcAddr: e.Flow.Src.Addr().String(), DstAddr: e.Flow.Dst.Addr().String(),
@@ -112,6 +113,7 @@ func evidenceToProto(e detect.Evidence) *alphav1.Evidence {
 		Protocol: uint32(e.Flow.Protocol), InIf: e.Flow.InIf,
 		Bytes: e.Bytes, Packets: e.Packets, MinBytes: e.MinBytes,
 		SamplingRate: e.SamplingRate, SamplingError: e.SamplingError(), LastRecordEnd: timestamppb.New(e.LastRecordEnd),
+		LowBytes: low, HighBytes: high,
 	}
 }
 

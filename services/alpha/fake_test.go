@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -48,9 +49,11 @@ type neighbours struct {
 	// pushDown: services/push is away; answersLost: it takes requests, and its answers do not arrive.
 	pushDown    bool
 	answersLost bool
-	asked       *flowv1.IntervalsRequest
-	askedSince  time.Time
-	created     []*pushv1.CreateRequest
+	// telemetry are the counters that the store has of every router.
+	telemetry  []*flowv1.TelemetrySeries
+	asked      *flowv1.IntervalsRequest
+	askedSince time.Time
+	created    []*pushv1.CreateRequest
 	// states are those of change sets by id, also from the first answer on.
 	states map[string]pushv1.State
 	// onCreate runs while the nightly run waits for services/push, as services/policy does.
@@ -75,6 +78,18 @@ func (n *neighbours) Intervals(_ context.Context, req *connect.Request[flowv1.In
 		}
 	}
 	return nil
+}
+
+func (n *neighbours) Telemetry(_ context.Context, req *connect.Request[flowv1.TelemetryRequest]) (*connect.Response[flowv1.TelemetryResponse], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := &flowv1.TelemetryResponse{}
+	for _, s := range n.telemetry {
+		if strings.HasPrefix(s.GetPath(), req.Msg.GetPathPrefix()) {
+			out.Series = append(out.Series, s)
+		}
+	}
+	return connect.NewResponse(out), nil
 }
 
 func (n *neighbours) LastSeen(_ context.Context, req *connect.Request[flowv1.LastSeenRequest]) (*connect.Response[flowv1.LastSeenResponse], error) {

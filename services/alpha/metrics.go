@@ -16,6 +16,7 @@ type metrics struct {
 	invalid prometheus.Counter
 	seconds prometheus.Histogram
 	judged  prometheus.Gauge
+	online  *onlineMetrics
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -56,6 +57,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
 		}),
 	}
+	m.online = newOnlineMetrics(f)
 	for _, change := range []string{"added", "refreshed", "aged-out"} {
 		m.changes.WithLabelValues(change)
 	}

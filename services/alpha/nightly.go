@@ -89,7 +89,7 @@ type finding struct {
 
 // conclude makes a run's result last: pairs first, then how far has been judged, then the change set.
 func (c *Component) conclude(ctx context.Context, o order, before remembered, f finding, out *alphav1.NightlyResponse) error {
-	after, err := c.remember(ctx, o, before, f.old, f.result)
+	after, err := c.remember(ctx, o, before, f.old, f.result, c.request(o, f.result))
 	if err != nil {
 		return err
 	}
@@ -123,12 +123,8 @@ func (e *undeliveredError) Unwrap() error { return e.err }
 
 // find runs the detector on the flows of the flow store, except on those that the gate refuses, or a circuit has.
 func (c *Component) find(ctx context.Context, o order, before remembered) (f finding, err error) {
-	for _, m := range before.pairs {
-		p, err := pairFromProto(m)
-		if err != nil {
-			return f, fmt.Errorf("stored pair %s: %w", m.GetId(), err)
-		}
-		f.old = append(f.old, p)
+	if f.old, err = pairsFromProto(before.pairs); err != nil {
+		return f, err
 	}
 	hours, err := c.hours(ctx, o)
 	if err != nil {
@@ -152,6 +148,18 @@ func (c *Component) find(ctx context.Context, o order, before remembered) (f fin
 	return f, nil
 }
 
+// pairsFromProto are the pairs as they are stored.
+func pairsFromProto(stored []*alphav1.Pair) (out []detect.Pair, err error) {
+	for _, m := range stored {
+		p, err := pairFromProto(m)
+		if err != nil {
+			return nil, fmt.Errorf("stored pair %s: %w", m.GetId(), err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
 // exporters are those of the pairs and sums.
 func exporters(pairs []detect.Pair, sums []detect.Sum) []netip.Addr {
 	all := map[netip.Addr]bool{}
@@ -165,8 +173,8 @@ func exporters(pairs []detect.Pair, sums []detect.Sum) []netip.Addr {
 }
 
 // remember stores the new pairs together with the change sets to create.
-func (c *Component) remember(ctx context.Context, o order, before remembered, old []detect.Pair, r detect.Result) (remembered, error) {
-	ask := c.toAsk(ctx, o, asked(before.generation), c.request(o, r))
+func (c *Component) remember(ctx context.Context, o order, before remembered, old []detect.Pair, r detect.Result, fresh *pushv1.CreateRequest) (remembered, error) {
+	ask := c.toAsk(ctx, o, asked(before.generation), fresh)
 	if slices.EqualFunc(old, r.Pairs, detect.Pair.Equal) {
 		if sameAsked(ask, asked(before.generation)) {
 			return before, nil

@@ -1,16 +1,18 @@
 // Package alpha finds the prefix pairs with alpha flows and remembers them (paper 002, section II).
 //
-// In: flow sums per fixed interval, last-seen times and the quality of the export in each hour from services/flowstore,
-// and circuits from services/circuits, if there is one. Out: prefix pairs with evidence, and one change set per nightly
-// run that changed them. Next: services/push, which plans the change; services/policy, which reads the pairs while it
-// does.
+// In: flow records from collectors/flow as they come; flow sums per fixed interval, last-seen times, telemetry and the
+// quality of the export in each hour from services/flowstore; circuits from services/circuits, if there is one.
+// Out: prefix pairs with evidence, one change set per nightly run that changed them, and for each flow that is alpha
+// now an alarm, and on request a change set as well. Next: services/push, which plans the change; services/policy,
+// which reads the pairs while it does.
 //
-// The pure packages detect and gate decide which flows are alpha and whose are
-// complete; this package queries the flow store, persists the pairs and publishes events.
+// The pure packages detect, online and gate decide which flows are alpha and whose are complete; this package queries
+// the flow store, takes flows from the bus, persists the pairs and publishes events.
 package alpha
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -57,6 +59,7 @@ type Component struct {
 	running sync.Mutex
 	// judging allows one evaluation of effectiveness at a time, so that a day is read once.
 	judging sync.Mutex
+	watch   *watch
 	loops   lifecycle.Loops
 }
 
@@ -74,14 +77,17 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	return &Component{
 		cfg: cfg, deps: deps, at: at, metrics: newMetrics(deps.Registerer),
-		events: events.NewPublisher(deps.Bus, deps.Log),
+		events: events.NewPublisher(deps.Bus, deps.Log), watch: newWatch(cfg),
 	}, nil
 }
 
-// Start begins to watch the clock and to retry change sets left pending.
+// Start begins to watch the clock and the flows, and to retry change sets left pending.
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
 	c.loops.Go(c.watchClock)
+	if err := c.watchFlows(); err != nil {
+		return errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
+	}
 	return nil
 }
 

@@ -25,6 +25,7 @@ var elsewhere = map[string]string{
 	"detect.Rule":            "services/alpha/detect",
 	"gate.Limits":            "services/alpha/gate",
 	"oidc.Configuration":     "services/identity/oidc",
+	"online.Limits":          "services/alpha/online",
 	"trace.Configuration":    "internal/trace",
 }
 

@@ -28,6 +28,34 @@ async function answer(page, by, yes, note) {
 
 export const guardScenarios = [
   {
+    name: "a flow that is alpha now and that no pair has is an alarm, and one click redirects it",
+    flags: ["--now"],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const alarm = page.getByTestId("now");
+        await until("the alarm", alarm.getByText("1 unidentified").waitFor());
+        await until("the queues beside it", alarm.getByText("(te-beta 12.5)").waitFor());
+        await alarm.getByRole("button", { name: "Redirect now…" }).click();
+        await answer(page, "A. Operator", "Yes, redirect now");
+        const row = page.locator('[data-testid="alpha-now"][data-state="to be redirected"]');
+        await until("that it is about to be redirected", row.getByRole("button", { name: "c-now" }).waitFor());
+        check("it can be redirected twice", (await alarm.getByRole("button", { name: /Redirect/ }).count()) === 0);
+      });
+    },
+  },
+  {
+    name: "while nothing is alpha there is no alarm",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        await until("the pairs", page.getByTestId("pair").first().waitFor());
+        check("there is an alarm", (await page.getByTestId("now").count()) === 0);
+      });
+    },
+  },
+  {
     name: "routers are frozen and unfrozen, one and all, with who and why",
     flags: [],
     play: async ({ url }) => {

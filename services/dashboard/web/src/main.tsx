@@ -14,6 +14,7 @@ import "./styles/circuits.css";
 import "./styles/papers.css";
 import "./styles/login.css";
 import "./styles/audit.css";
+import "./styles/now.css";
 import { App } from "./view/App";
 import { Gate } from "./view/Gate";
 

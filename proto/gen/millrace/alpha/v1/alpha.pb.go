@@ -27,6 +27,559 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// NowState is how much is known of a pair.
+type NowState int32
+
+const (
+	NowState_NOW_STATE_UNSPECIFIED NowState = 0
+	// Not in force: no nightly run has found it, and nobody has redirected it.
+	NowState_NOW_STATE_UNIDENTIFIED NowState = 1
+	// In force: redirected, or about to be by the change set that names it.
+	NowState_NOW_STATE_KNOWN NowState = 2
+	// Its flows arrive within a circuit, which steers them.
+	NowState_NOW_STATE_IN_CIRCUIT NowState = 3
+)
+
+// Enum value maps for NowState.
+var (
+	NowState_name = map[int32]string{
+		0: "NOW_STATE_UNSPECIFIED",
+		1: "NOW_STATE_UNIDENTIFIED",
+		2: "NOW_STATE_KNOWN",
+		3: "NOW_STATE_IN_CIRCUIT",
+	}
+	NowState_value = map[string]int32{
+		"NOW_STATE_UNSPECIFIED":  0,
+		"NOW_STATE_UNIDENTIFIED": 1,
+		"NOW_STATE_KNOWN":        2,
+		"NOW_STATE_IN_CIRCUIT":   3,
+	}
+)
+
+func (x NowState) Enum() *NowState {
+	p := new(NowState)
+	*p = x
+	return p
+}
+
+func (x NowState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NowState) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_alpha_v1_alpha_proto_enumTypes[0].Descriptor()
+}
+
+func (NowState) Type() protoreflect.EnumType {
+	return &file_millrace_alpha_v1_alpha_proto_enumTypes[0]
+}
+
+func (x NowState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NowState.Descriptor instead.
+func (NowState) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{0}
+}
+
+type NowRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NowRequest) Reset() {
+	*x = NowRequest{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NowRequest) ProtoMessage() {}
+
+func (x *NowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NowRequest.ProtoReflect.Descriptor instead.
+func (*NowRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{0}
+}
+
+type NowResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unidentified ones first, then those that began last.
+	Pairs []*AlphaNow `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	// Ports of the routers with unidentified pairs, as they are now, fullest first.
+	Ports []*PortNow `protobuf:"bytes,2,rep,name=ports,proto3" json:"ports,omitempty"`
+	// The rule that flows are judged by.
+	MinBytes uint64               `protobuf:"varint,3,opt,name=min_bytes,json=minBytes,proto3" json:"min_bytes,omitempty"`
+	Interval *durationpb.Duration `protobuf:"bytes,4,opt,name=interval,proto3" json:"interval,omitempty"`
+	// Why nothing is looked for (`alpha.online.mode` is off), or why something beside the pairs is not known; else empty.
+	Warnings      []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NowResponse) Reset() {
+	*x = NowResponse{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NowResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NowResponse) ProtoMessage() {}
+
+func (x *NowResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NowResponse.ProtoReflect.Descriptor instead.
+func (*NowResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NowResponse) GetPairs() []*AlphaNow {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+func (x *NowResponse) GetPorts() []*PortNow {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+func (x *NowResponse) GetMinBytes() uint64 {
+	if x != nil {
+		return x.MinBytes
+	}
+	return 0
+}
+
+func (x *NowResponse) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *NowResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// AlphaNow is a pair of which a flow is alpha now. services/alpha keeps it in etcd until it is over.
+type AlphaNow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With the evidence of this time, newest first; when it ages out is not set.
+	Pair  *Pair    `protobuf:"bytes,1,opt,name=pair,proto3" json:"pair,omitempty"`
+	State NowState `protobuf:"varint,2,opt,name=state,proto3,enum=millrace.alpha.v1.NowState" json:"state,omitempty"`
+	// Name of the ingress router in the inventory; empty where the exporter belongs to no device.
+	Router string `protobuf:"bytes,3,opt,name=router,proto3" json:"router,omitempty"`
+	// When the record that decided arrived, and when one arrived last that kept the pair alpha.
+	Began *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=began,proto3" json:"began,omitempty"`
+	Last  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last,proto3" json:"last,omitempty"`
+	// Of some evidence even the lower bound is above the threshold.
+	Certain bool `protobuf:"varint,6,opt,name=certain,proto3" json:"certain,omitempty"`
+	// What its flows may have sent in an interval beside the evidence, because there was no counter free for them.
+	MissedBytes uint64 `protobuf:"varint,7,opt,name=missed_bytes,json=missedBytes,proto3" json:"missed_bytes,omitempty"`
+	// The circuit that its flows arrive within.
+	Circuit string `protobuf:"bytes,8,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// The change set that puts it in force; empty: none is open that names it.
+	ChangeId string `protobuf:"bytes,9,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	// Ports of its router when it began.
+	Ports         []*PortNow `protobuf:"bytes,10,rep,name=ports,proto3" json:"ports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlphaNow) Reset() {
+	*x = AlphaNow{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlphaNow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlphaNow) ProtoMessage() {}
+
+func (x *AlphaNow) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlphaNow.ProtoReflect.Descriptor instead.
+func (*AlphaNow) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AlphaNow) GetPair() *Pair {
+	if x != nil {
+		return x.Pair
+	}
+	return nil
+}
+
+func (x *AlphaNow) GetState() NowState {
+	if x != nil {
+		return x.State
+	}
+	return NowState_NOW_STATE_UNSPECIFIED
+}
+
+func (x *AlphaNow) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *AlphaNow) GetBegan() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Began
+	}
+	return nil
+}
+
+func (x *AlphaNow) GetLast() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *AlphaNow) GetCertain() bool {
+	if x != nil {
+		return x.Certain
+	}
+	return false
+}
+
+func (x *AlphaNow) GetMissedBytes() uint64 {
+	if x != nil {
+		return x.MissedBytes
+	}
+	return 0
+}
+
+func (x *AlphaNow) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *AlphaNow) GetChangeId() string {
+	if x != nil {
+		return x.ChangeId
+	}
+	return ""
+}
+
+func (x *AlphaNow) GetPorts() []*PortNow {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+// PortNow is what a router's port sent and dropped in the last minute, by its telemetry.
+type PortNow struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Router         string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
+	Port           string                 `protobuf:"bytes,2,opt,name=port,proto3" json:"port,omitempty"`
+	BitsPerSecond  float64                `protobuf:"fixed64,3,opt,name=bits_per_second,json=bitsPerSecond,proto3" json:"bits_per_second,omitempty"`
+	DropsPerSecond float64                `protobuf:"fixed64,4,opt,name=drops_per_second,json=dropsPerSecond,proto3" json:"drops_per_second,omitempty"`
+	Queues         []*QueueNow            `protobuf:"bytes,5,rep,name=queues,proto3" json:"queues,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PortNow) Reset() {
+	*x = PortNow{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortNow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortNow) ProtoMessage() {}
+
+func (x *PortNow) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortNow.ProtoReflect.Descriptor instead.
+func (*PortNow) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PortNow) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *PortNow) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *PortNow) GetBitsPerSecond() float64 {
+	if x != nil {
+		return x.BitsPerSecond
+	}
+	return 0
+}
+
+func (x *PortNow) GetDropsPerSecond() float64 {
+	if x != nil {
+		return x.DropsPerSecond
+	}
+	return 0
+}
+
+func (x *PortNow) GetQueues() []*QueueNow {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+// QueueNow is one queue of a port.
+type QueueNow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As on the router, such as te-beta.
+	Queue          string  `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	BitsPerSecond  float64 `protobuf:"fixed64,2,opt,name=bits_per_second,json=bitsPerSecond,proto3" json:"bits_per_second,omitempty"`
+	DropsPerSecond float64 `protobuf:"fixed64,3,opt,name=drops_per_second,json=dropsPerSecond,proto3" json:"drops_per_second,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *QueueNow) Reset() {
+	*x = QueueNow{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueNow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueNow) ProtoMessage() {}
+
+func (x *QueueNow) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueNow.ProtoReflect.Descriptor instead.
+func (*QueueNow) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *QueueNow) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *QueueNow) GetBitsPerSecond() float64 {
+	if x != nil {
+		return x.BitsPerSecond
+	}
+	return 0
+}
+
+func (x *QueueNow) GetDropsPerSecond() float64 {
+	if x != nil {
+		return x.DropsPerSecond
+	}
+	return 0
+}
+
+type RedirectRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, unique start of an id, or "src,dst" of a pair that is alpha now.
+	Pair string `protobuf:"bytes,1,opt,name=pair,proto3" json:"pair,omitempty"`
+	// Who redirects it.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Why, if there is more to say than the evidence does.
+	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedirectRequest) Reset() {
+	*x = RedirectRequest{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedirectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedirectRequest) ProtoMessage() {}
+
+func (x *RedirectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedirectRequest.ProtoReflect.Descriptor instead.
+func (*RedirectRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RedirectRequest) GetPair() string {
+	if x != nil {
+		return x.Pair
+	}
+	return ""
+}
+
+func (x *RedirectRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RedirectRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type RedirectResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The change set created.
+	ChangeId string `protobuf:"bytes,1,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	// What an operator should look at, one sentence each.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedirectResponse) Reset() {
+	*x = RedirectResponse{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedirectResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedirectResponse) ProtoMessage() {}
+
+func (x *RedirectResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedirectResponse.ProtoReflect.Descriptor instead.
+func (*RedirectResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RedirectResponse) GetChangeId() string {
+	if x != nil {
+		return x.ChangeId
+	}
+	return ""
+}
+
+func (x *RedirectResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 type EffectivenessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only days that were judged before: no flow is read.
@@ -37,7 +590,7 @@ type EffectivenessRequest struct {
 
 func (x *EffectivenessRequest) Reset() {
 	*x = EffectivenessRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -49,7 +602,7 @@ func (x *EffectivenessRequest) String() string {
 func (*EffectivenessRequest) ProtoMessage() {}
 
 func (x *EffectivenessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -62,7 +615,7 @@ func (x *EffectivenessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EffectivenessRequest.ProtoReflect.Descriptor instead.
 func (*EffectivenessRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{0}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EffectivenessRequest) GetStoredOnly() bool {
@@ -86,7 +639,7 @@ type EffectivenessResponse struct {
 
 func (x *EffectivenessResponse) Reset() {
 	*x = EffectivenessResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -98,7 +651,7 @@ func (x *EffectivenessResponse) String() string {
 func (*EffectivenessResponse) ProtoMessage() {}
 
 func (x *EffectivenessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -111,7 +664,7 @@ func (x *EffectivenessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EffectivenessResponse.ProtoReflect.Descriptor instead.
 func (*EffectivenessResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{1}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EffectivenessResponse) GetDays() []*EffectivenessDay {
@@ -160,7 +713,7 @@ type EffectivenessDay struct {
 
 func (x *EffectivenessDay) Reset() {
 	*x = EffectivenessDay{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -172,7 +725,7 @@ func (x *EffectivenessDay) String() string {
 func (*EffectivenessDay) ProtoMessage() {}
 
 func (x *EffectivenessDay) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -185,7 +738,7 @@ func (x *EffectivenessDay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EffectivenessDay.ProtoReflect.Descriptor instead.
 func (*EffectivenessDay) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EffectivenessDay) GetDay() *timestamppb.Timestamp {
@@ -244,7 +797,7 @@ type EffectivenessState struct {
 
 func (x *EffectivenessState) Reset() {
 	*x = EffectivenessState{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +809,7 @@ func (x *EffectivenessState) String() string {
 func (*EffectivenessState) ProtoMessage() {}
 
 func (x *EffectivenessState) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +822,7 @@ func (x *EffectivenessState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EffectivenessState.ProtoReflect.Descriptor instead.
 func (*EffectivenessState) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EffectivenessState) GetJudged() *EffectivenessResponse {
@@ -313,7 +866,7 @@ type KnownPair struct {
 
 func (x *KnownPair) Reset() {
 	*x = KnownPair{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +878,7 @@ func (x *KnownPair) String() string {
 func (*KnownPair) ProtoMessage() {}
 
 func (x *KnownPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +891,7 @@ func (x *KnownPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownPair.ProtoReflect.Descriptor instead.
 func (*KnownPair) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *KnownPair) GetExporter() []byte {
@@ -383,7 +936,7 @@ type ReplayRule struct {
 
 func (x *ReplayRule) Reset() {
 	*x = ReplayRule{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -395,7 +948,7 @@ func (x *ReplayRule) String() string {
 func (*ReplayRule) ProtoMessage() {}
 
 func (x *ReplayRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -408,7 +961,7 @@ func (x *ReplayRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRule.ProtoReflect.Descriptor instead.
 func (*ReplayRule) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReplayRule) GetMinBytes() uint64 {
@@ -454,7 +1007,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -466,7 +1019,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -479,7 +1032,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReplayRequest) GetRules() []*ReplayRule {
@@ -535,7 +1088,7 @@ type ReplayResponse struct {
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +1100,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +1113,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReplayResponse) GetRule() uint32 {
@@ -652,7 +1205,7 @@ type NightlyRequest struct {
 
 func (x *NightlyRequest) Reset() {
 	*x = NightlyRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +1217,7 @@ func (x *NightlyRequest) String() string {
 func (*NightlyRequest) ProtoMessage() {}
 
 func (x *NightlyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +1230,7 @@ func (x *NightlyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NightlyRequest.ProtoReflect.Descriptor instead.
 func (*NightlyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NightlyRequest) GetFrom() *timestamppb.Timestamp {
@@ -741,7 +1294,7 @@ type NightlyResponse struct {
 
 func (x *NightlyResponse) Reset() {
 	*x = NightlyResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +1306,7 @@ func (x *NightlyResponse) String() string {
 func (*NightlyResponse) ProtoMessage() {}
 
 func (x *NightlyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +1319,7 @@ func (x *NightlyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NightlyResponse.ProtoReflect.Descriptor instead.
 func (*NightlyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NightlyResponse) GetAdded() []*Pair {
@@ -831,7 +1384,7 @@ type InCircuit struct {
 
 func (x *InCircuit) Reset() {
 	*x = InCircuit{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +1396,7 @@ func (x *InCircuit) String() string {
 func (*InCircuit) ProtoMessage() {}
 
 func (x *InCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +1409,7 @@ func (x *InCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InCircuit.ProtoReflect.Descriptor instead.
 func (*InCircuit) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *InCircuit) GetCircuit() string {
@@ -892,7 +1445,7 @@ type Generation struct {
 
 func (x *Generation) Reset() {
 	*x = Generation{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1457,7 @@ func (x *Generation) String() string {
 func (*Generation) ProtoMessage() {}
 
 func (x *Generation) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1470,7 @@ func (x *Generation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generation.ProtoReflect.Descriptor instead.
 func (*Generation) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Generation) GetId() string {
@@ -967,7 +1520,7 @@ type Asked struct {
 
 func (x *Asked) Reset() {
 	*x = Asked{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1532,7 @@ func (x *Asked) String() string {
 func (*Asked) ProtoMessage() {}
 
 func (x *Asked) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1545,7 @@ func (x *Asked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Asked.ProtoReflect.Descriptor instead.
 func (*Asked) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{12}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Asked) GetRequest() *v1.CreateRequest {
@@ -1025,7 +1578,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[13]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1590,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[13]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1603,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{13}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Schedule) GetLast() *timestamppb.Timestamp {
@@ -1091,7 +1644,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[14]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1656,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[14]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1669,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{14}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Refusal) GetExporter() string {
@@ -1141,7 +1694,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[15]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1706,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[15]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1719,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{15}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{22}
 }
 
 type ListResponse struct {
@@ -1178,7 +1731,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[16]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1743,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[16]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1756,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{16}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListResponse) GetPairs() []*Pair {
@@ -1223,7 +1776,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[17]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1788,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[17]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1801,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{17}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainRequest) GetPair() string {
@@ -1267,7 +1820,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[18]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1832,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[18]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1845,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{18}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExplainResponse) GetPair() *Pair {
@@ -1323,7 +1876,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[19]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1888,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[19]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1901,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{19}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Pair) GetId() string {
@@ -1433,13 +1986,16 @@ type Evidence struct {
 	SamplingError float64                `protobuf:"fixed64,12,opt,name=sampling_error,json=samplingError,proto3" json:"sampling_error,omitempty"`
 	InIf          uint32                 `protobuf:"varint,13,opt,name=in_if,json=inIf,proto3" json:"in_if,omitempty"`
 	LastRecordEnd *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=last_record_end,json=lastRecordEnd,proto3" json:"last_record_end,omitempty"`
+	// Between which numbers of bytes the flow sent with a confidence of 95 %, by sampling.
+	LowBytes      uint64 `protobuf:"varint,15,opt,name=low_bytes,json=lowBytes,proto3" json:"low_bytes,omitempty"`
+	HighBytes     uint64 `protobuf:"varint,16,opt,name=high_bytes,json=highBytes,proto3" json:"high_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[20]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +2007,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[20]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +2020,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{20}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Evidence) GetIntervalStart() *timestamppb.Timestamp {
@@ -1565,11 +2121,62 @@ func (x *Evidence) GetLastRecordEnd() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Evidence) GetLowBytes() uint64 {
+	if x != nil {
+		return x.LowBytes
+	}
+	return 0
+}
+
+func (x *Evidence) GetHighBytes() uint64 {
+	if x != nil {
+		return x.HighBytes
+	}
+	return 0
+}
+
 var File_millrace_alpha_v1_alpha_proto protoreflect.FileDescriptor
 
 const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\x1a\x1fmillrace/rights/v1/rights.proto\"7\n" +
+	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\f\n" +
+	"\n" +
+	"NowRequest\"\xe2\x01\n" +
+	"\vNowResponse\x121\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x1b.millrace.alpha.v1.AlphaNowR\x05pairs\x120\n" +
+	"\x05ports\x18\x02 \x03(\v2\x1a.millrace.alpha.v1.PortNowR\x05ports\x12\x1b\n" +
+	"\tmin_bytes\x18\x03 \x01(\x04R\bminBytes\x125\n" +
+	"\binterval\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x1a\n" +
+	"\bwarnings\x18\x05 \x03(\tR\bwarnings\"\x8a\x03\n" +
+	"\bAlphaNow\x12+\n" +
+	"\x04pair\x18\x01 \x01(\v2\x17.millrace.alpha.v1.PairR\x04pair\x121\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1b.millrace.alpha.v1.NowStateR\x05state\x12\x16\n" +
+	"\x06router\x18\x03 \x01(\tR\x06router\x120\n" +
+	"\x05began\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05began\x12.\n" +
+	"\x04last\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\x12\x18\n" +
+	"\acertain\x18\x06 \x01(\bR\acertain\x12!\n" +
+	"\fmissed_bytes\x18\a \x01(\x04R\vmissedBytes\x12\x18\n" +
+	"\acircuit\x18\b \x01(\tR\acircuit\x12\x1b\n" +
+	"\tchange_id\x18\t \x01(\tR\bchangeId\x120\n" +
+	"\x05ports\x18\n" +
+	" \x03(\v2\x1a.millrace.alpha.v1.PortNowR\x05ports\"\xbc\x01\n" +
+	"\aPortNow\x12\x16\n" +
+	"\x06router\x18\x01 \x01(\tR\x06router\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\tR\x04port\x12&\n" +
+	"\x0fbits_per_second\x18\x03 \x01(\x01R\rbitsPerSecond\x12(\n" +
+	"\x10drops_per_second\x18\x04 \x01(\x01R\x0edropsPerSecond\x123\n" +
+	"\x06queues\x18\x05 \x03(\v2\x1b.millrace.alpha.v1.QueueNowR\x06queues\"r\n" +
+	"\bQueueNow\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12&\n" +
+	"\x0fbits_per_second\x18\x02 \x01(\x01R\rbitsPerSecond\x12(\n" +
+	"\x10drops_per_second\x18\x03 \x01(\x01R\x0edropsPerSecond\"I\n" +
+	"\x0fRedirectRequest\x12\x12\n" +
+	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"K\n" +
+	"\x10RedirectResponse\x12\x1b\n" +
+	"\tchange_id\x18\x01 \x01(\tR\bchangeId\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"7\n" +
 	"\x14EffectivenessRequest\x12\x1f\n" +
 	"\vstored_only\x18\x01 \x01(\bR\n" +
 	"storedOnly\"\xdc\x01\n" +
@@ -1683,7 +2290,7 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\n" +
 	"last_alpha\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tlastAlpha\x125\n" +
 	"\bages_out\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aagesOut\x127\n" +
-	"\bevidence\x18\t \x03(\v2\x1b.millrace.alpha.v1.EvidenceR\bevidence\"\xfe\x03\n" +
+	"\bevidence\x18\t \x03(\v2\x1b.millrace.alpha.v1.EvidenceR\bevidence\"\xba\x04\n" +
 	"\bEvidence\x12A\n" +
 	"\x0einterval_start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rintervalStart\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x19\n" +
@@ -1699,11 +2306,21 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\rsampling_rate\x18\v \x01(\x04R\fsamplingRate\x12%\n" +
 	"\x0esampling_error\x18\f \x01(\x01R\rsamplingError\x12\x13\n" +
 	"\x05in_if\x18\r \x01(\rR\x04inIf\x12B\n" +
-	"\x0flast_record_end\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd2\xda\x03\n" +
+	"\x0flast_record_end\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd\x12\x1b\n" +
+	"\tlow_bytes\x18\x0f \x01(\x04R\blowBytes\x12\x1d\n" +
+	"\n" +
+	"high_bytes\x18\x10 \x01(\x04R\thighBytes*p\n" +
+	"\bNowState\x12\x19\n" +
+	"\x15NOW_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16NOW_STATE_UNIDENTIFIED\x10\x01\x12\x13\n" +
+	"\x0fNOW_STATE_KNOWN\x10\x02\x12\x18\n" +
+	"\x14NOW_STATE_IN_CIRCUIT\x10\x032\x87\x05\n" +
 	"\fAlphaService\x12Z\n" +
 	"\aNightly\x12!.millrace.alpha.v1.NightlyRequest\x1a\".millrace.alpha.v1.NightlyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12O\n" +
 	"\x04List\x12\x1e.millrace.alpha.v1.ListRequest\x1a\x1f.millrace.alpha.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
-	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponse\"\x06\xea\xb5\x18\x02\b\x02\x12j\n" +
+	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponse\"\x06\xea\xb5\x18\x02\b\x02\x12L\n" +
+	"\x03Now\x12\x1d.millrace.alpha.v1.NowRequest\x1a\x1e.millrace.alpha.v1.NowResponse\"\x06\xea\xb5\x18\x02\b\x02\x12]\n" +
+	"\bRedirect\x12\".millrace.alpha.v1.RedirectRequest\x1a#.millrace.alpha.v1.RedirectResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12j\n" +
 	"\rEffectiveness\x12'.millrace.alpha.v1.EffectivenessRequest\x1a(.millrace.alpha.v1.EffectivenessResponse\"\x06\xea\xb5\x18\x02\b\x02\x12W\n" +
 	"\x06Replay\x12 .millrace.alpha.v1.ReplayRequest\x1a!.millrace.alpha.v1.ReplayResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xcb\x01\n" +
 	"\x15com.millrace.alpha.v1B\n" +
@@ -1721,91 +2338,113 @@ func file_millrace_alpha_v1_alpha_proto_rawDescGZIP() []byte {
 	return file_millrace_alpha_v1_alpha_proto_rawDescData
 }
 
-var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_millrace_alpha_v1_alpha_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
-	(*EffectivenessRequest)(nil),  // 0: millrace.alpha.v1.EffectivenessRequest
-	(*EffectivenessResponse)(nil), // 1: millrace.alpha.v1.EffectivenessResponse
-	(*EffectivenessDay)(nil),      // 2: millrace.alpha.v1.EffectivenessDay
-	(*EffectivenessState)(nil),    // 3: millrace.alpha.v1.EffectivenessState
-	(*KnownPair)(nil),             // 4: millrace.alpha.v1.KnownPair
-	(*ReplayRule)(nil),            // 5: millrace.alpha.v1.ReplayRule
-	(*ReplayRequest)(nil),         // 6: millrace.alpha.v1.ReplayRequest
-	(*ReplayResponse)(nil),        // 7: millrace.alpha.v1.ReplayResponse
-	(*NightlyRequest)(nil),        // 8: millrace.alpha.v1.NightlyRequest
-	(*NightlyResponse)(nil),       // 9: millrace.alpha.v1.NightlyResponse
-	(*InCircuit)(nil),             // 10: millrace.alpha.v1.InCircuit
-	(*Generation)(nil),            // 11: millrace.alpha.v1.Generation
-	(*Asked)(nil),                 // 12: millrace.alpha.v1.Asked
-	(*Schedule)(nil),              // 13: millrace.alpha.v1.Schedule
-	(*Refusal)(nil),               // 14: millrace.alpha.v1.Refusal
-	(*ListRequest)(nil),           // 15: millrace.alpha.v1.ListRequest
-	(*ListResponse)(nil),          // 16: millrace.alpha.v1.ListResponse
-	(*ExplainRequest)(nil),        // 17: millrace.alpha.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 18: millrace.alpha.v1.ExplainResponse
-	(*Pair)(nil),                  // 19: millrace.alpha.v1.Pair
-	(*Evidence)(nil),              // 20: millrace.alpha.v1.Evidence
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*v1.CreateRequest)(nil),      // 23: millrace.push.v1.CreateRequest
+	(NowState)(0),                 // 0: millrace.alpha.v1.NowState
+	(*NowRequest)(nil),            // 1: millrace.alpha.v1.NowRequest
+	(*NowResponse)(nil),           // 2: millrace.alpha.v1.NowResponse
+	(*AlphaNow)(nil),              // 3: millrace.alpha.v1.AlphaNow
+	(*PortNow)(nil),               // 4: millrace.alpha.v1.PortNow
+	(*QueueNow)(nil),              // 5: millrace.alpha.v1.QueueNow
+	(*RedirectRequest)(nil),       // 6: millrace.alpha.v1.RedirectRequest
+	(*RedirectResponse)(nil),      // 7: millrace.alpha.v1.RedirectResponse
+	(*EffectivenessRequest)(nil),  // 8: millrace.alpha.v1.EffectivenessRequest
+	(*EffectivenessResponse)(nil), // 9: millrace.alpha.v1.EffectivenessResponse
+	(*EffectivenessDay)(nil),      // 10: millrace.alpha.v1.EffectivenessDay
+	(*EffectivenessState)(nil),    // 11: millrace.alpha.v1.EffectivenessState
+	(*KnownPair)(nil),             // 12: millrace.alpha.v1.KnownPair
+	(*ReplayRule)(nil),            // 13: millrace.alpha.v1.ReplayRule
+	(*ReplayRequest)(nil),         // 14: millrace.alpha.v1.ReplayRequest
+	(*ReplayResponse)(nil),        // 15: millrace.alpha.v1.ReplayResponse
+	(*NightlyRequest)(nil),        // 16: millrace.alpha.v1.NightlyRequest
+	(*NightlyResponse)(nil),       // 17: millrace.alpha.v1.NightlyResponse
+	(*InCircuit)(nil),             // 18: millrace.alpha.v1.InCircuit
+	(*Generation)(nil),            // 19: millrace.alpha.v1.Generation
+	(*Asked)(nil),                 // 20: millrace.alpha.v1.Asked
+	(*Schedule)(nil),              // 21: millrace.alpha.v1.Schedule
+	(*Refusal)(nil),               // 22: millrace.alpha.v1.Refusal
+	(*ListRequest)(nil),           // 23: millrace.alpha.v1.ListRequest
+	(*ListResponse)(nil),          // 24: millrace.alpha.v1.ListResponse
+	(*ExplainRequest)(nil),        // 25: millrace.alpha.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 26: millrace.alpha.v1.ExplainResponse
+	(*Pair)(nil),                  // 27: millrace.alpha.v1.Pair
+	(*Evidence)(nil),              // 28: millrace.alpha.v1.Evidence
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*v1.CreateRequest)(nil),      // 31: millrace.push.v1.CreateRequest
 }
 var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
-	2,  // 0: millrace.alpha.v1.EffectivenessResponse.days:type_name -> millrace.alpha.v1.EffectivenessDay
-	21, // 1: millrace.alpha.v1.EffectivenessResponse.interval:type_name -> google.protobuf.Duration
-	21, // 2: millrace.alpha.v1.EffectivenessResponse.age_after:type_name -> google.protobuf.Duration
-	22, // 3: millrace.alpha.v1.EffectivenessDay.day:type_name -> google.protobuf.Timestamp
-	1,  // 4: millrace.alpha.v1.EffectivenessState.judged:type_name -> millrace.alpha.v1.EffectivenessResponse
-	22, // 5: millrace.alpha.v1.EffectivenessState.until:type_name -> google.protobuf.Timestamp
-	4,  // 6: millrace.alpha.v1.EffectivenessState.known_24:type_name -> millrace.alpha.v1.KnownPair
-	4,  // 7: millrace.alpha.v1.EffectivenessState.known_32:type_name -> millrace.alpha.v1.KnownPair
-	22, // 8: millrace.alpha.v1.KnownPair.last_seen:type_name -> google.protobuf.Timestamp
-	21, // 9: millrace.alpha.v1.ReplayRule.interval:type_name -> google.protobuf.Duration
-	21, // 10: millrace.alpha.v1.ReplayRule.age_after:type_name -> google.protobuf.Duration
-	5,  // 11: millrace.alpha.v1.ReplayRequest.rules:type_name -> millrace.alpha.v1.ReplayRule
-	22, // 12: millrace.alpha.v1.ReplayRequest.from:type_name -> google.protobuf.Timestamp
-	22, // 13: millrace.alpha.v1.ReplayRequest.to:type_name -> google.protobuf.Timestamp
-	21, // 14: millrace.alpha.v1.ReplayRequest.warm_up:type_name -> google.protobuf.Duration
-	22, // 15: millrace.alpha.v1.ReplayResponse.day:type_name -> google.protobuf.Timestamp
-	22, // 16: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
-	22, // 17: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
-	21, // 18: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
-	19, // 19: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
-	19, // 20: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
-	19, // 21: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
-	14, // 22: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
-	10, // 23: millrace.alpha.v1.NightlyResponse.in_circuits:type_name -> millrace.alpha.v1.InCircuit
-	19, // 24: millrace.alpha.v1.InCircuit.pair:type_name -> millrace.alpha.v1.Pair
-	22, // 25: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
-	23, // 26: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
-	12, // 27: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
-	23, // 28: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
-	22, // 29: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
-	22, // 30: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
-	22, // 31: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
-	19, // 32: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
-	19, // 33: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	22, // 34: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	22, // 35: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	22, // 36: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	22, // 37: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	20, // 38: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	22, // 39: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	21, // 40: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	22, // 41: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	8,  // 42: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	15, // 43: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	17, // 44: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	0,  // 45: millrace.alpha.v1.AlphaService.Effectiveness:input_type -> millrace.alpha.v1.EffectivenessRequest
-	6,  // 46: millrace.alpha.v1.AlphaService.Replay:input_type -> millrace.alpha.v1.ReplayRequest
-	9,  // 47: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	16, // 48: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	18, // 49: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	1,  // 50: millrace.alpha.v1.AlphaService.Effectiveness:output_type -> millrace.alpha.v1.EffectivenessResponse
-	7,  // 51: millrace.alpha.v1.AlphaService.Replay:output_type -> millrace.alpha.v1.ReplayResponse
-	47, // [47:52] is the sub-list for method output_type
-	42, // [42:47] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	3,  // 0: millrace.alpha.v1.NowResponse.pairs:type_name -> millrace.alpha.v1.AlphaNow
+	4,  // 1: millrace.alpha.v1.NowResponse.ports:type_name -> millrace.alpha.v1.PortNow
+	29, // 2: millrace.alpha.v1.NowResponse.interval:type_name -> google.protobuf.Duration
+	27, // 3: millrace.alpha.v1.AlphaNow.pair:type_name -> millrace.alpha.v1.Pair
+	0,  // 4: millrace.alpha.v1.AlphaNow.state:type_name -> millrace.alpha.v1.NowState
+	30, // 5: millrace.alpha.v1.AlphaNow.began:type_name -> google.protobuf.Timestamp
+	30, // 6: millrace.alpha.v1.AlphaNow.last:type_name -> google.protobuf.Timestamp
+	4,  // 7: millrace.alpha.v1.AlphaNow.ports:type_name -> millrace.alpha.v1.PortNow
+	5,  // 8: millrace.alpha.v1.PortNow.queues:type_name -> millrace.alpha.v1.QueueNow
+	10, // 9: millrace.alpha.v1.EffectivenessResponse.days:type_name -> millrace.alpha.v1.EffectivenessDay
+	29, // 10: millrace.alpha.v1.EffectivenessResponse.interval:type_name -> google.protobuf.Duration
+	29, // 11: millrace.alpha.v1.EffectivenessResponse.age_after:type_name -> google.protobuf.Duration
+	30, // 12: millrace.alpha.v1.EffectivenessDay.day:type_name -> google.protobuf.Timestamp
+	9,  // 13: millrace.alpha.v1.EffectivenessState.judged:type_name -> millrace.alpha.v1.EffectivenessResponse
+	30, // 14: millrace.alpha.v1.EffectivenessState.until:type_name -> google.protobuf.Timestamp
+	12, // 15: millrace.alpha.v1.EffectivenessState.known_24:type_name -> millrace.alpha.v1.KnownPair
+	12, // 16: millrace.alpha.v1.EffectivenessState.known_32:type_name -> millrace.alpha.v1.KnownPair
+	30, // 17: millrace.alpha.v1.KnownPair.last_seen:type_name -> google.protobuf.Timestamp
+	29, // 18: millrace.alpha.v1.ReplayRule.interval:type_name -> google.protobuf.Duration
+	29, // 19: millrace.alpha.v1.ReplayRule.age_after:type_name -> google.protobuf.Duration
+	13, // 20: millrace.alpha.v1.ReplayRequest.rules:type_name -> millrace.alpha.v1.ReplayRule
+	30, // 21: millrace.alpha.v1.ReplayRequest.from:type_name -> google.protobuf.Timestamp
+	30, // 22: millrace.alpha.v1.ReplayRequest.to:type_name -> google.protobuf.Timestamp
+	29, // 23: millrace.alpha.v1.ReplayRequest.warm_up:type_name -> google.protobuf.Duration
+	30, // 24: millrace.alpha.v1.ReplayResponse.day:type_name -> google.protobuf.Timestamp
+	30, // 25: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
+	30, // 26: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
+	29, // 27: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
+	27, // 28: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
+	27, // 29: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
+	27, // 30: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
+	22, // 31: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
+	18, // 32: millrace.alpha.v1.NightlyResponse.in_circuits:type_name -> millrace.alpha.v1.InCircuit
+	27, // 33: millrace.alpha.v1.InCircuit.pair:type_name -> millrace.alpha.v1.Pair
+	30, // 34: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
+	31, // 35: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
+	20, // 36: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
+	31, // 37: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
+	30, // 38: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
+	30, // 39: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
+	30, // 40: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
+	27, // 41: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
+	27, // 42: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
+	30, // 43: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	30, // 44: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	30, // 45: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	30, // 46: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	28, // 47: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	30, // 48: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	29, // 49: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	30, // 50: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	16, // 51: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	23, // 52: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	25, // 53: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	1,  // 54: millrace.alpha.v1.AlphaService.Now:input_type -> millrace.alpha.v1.NowRequest
+	6,  // 55: millrace.alpha.v1.AlphaService.Redirect:input_type -> millrace.alpha.v1.RedirectRequest
+	8,  // 56: millrace.alpha.v1.AlphaService.Effectiveness:input_type -> millrace.alpha.v1.EffectivenessRequest
+	14, // 57: millrace.alpha.v1.AlphaService.Replay:input_type -> millrace.alpha.v1.ReplayRequest
+	17, // 58: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	24, // 59: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	26, // 60: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	2,  // 61: millrace.alpha.v1.AlphaService.Now:output_type -> millrace.alpha.v1.NowResponse
+	7,  // 62: millrace.alpha.v1.AlphaService.Redirect:output_type -> millrace.alpha.v1.RedirectResponse
+	9,  // 63: millrace.alpha.v1.AlphaService.Effectiveness:output_type -> millrace.alpha.v1.EffectivenessResponse
+	15, // 64: millrace.alpha.v1.AlphaService.Replay:output_type -> millrace.alpha.v1.ReplayResponse
+	58, // [58:65] is the sub-list for method output_type
+	51, // [51:58] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }
@@ -1813,20 +2452,21 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 	if File_millrace_alpha_v1_alpha_proto != nil {
 		return
 	}
-	file_millrace_alpha_v1_alpha_proto_msgTypes[5].OneofWrappers = []any{}
-	file_millrace_alpha_v1_alpha_proto_msgTypes[8].OneofWrappers = []any{}
+	file_millrace_alpha_v1_alpha_proto_msgTypes[12].OneofWrappers = []any{}
+	file_millrace_alpha_v1_alpha_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_alpha_v1_alpha_proto_rawDesc), len(file_millrace_alpha_v1_alpha_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   21,
+			NumEnums:      1,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_millrace_alpha_v1_alpha_proto_goTypes,
 		DependencyIndexes: file_millrace_alpha_v1_alpha_proto_depIdxs,
+		EnumInfos:         file_millrace_alpha_v1_alpha_proto_enumTypes,
 		MessageInfos:      file_millrace_alpha_v1_alpha_proto_msgTypes,
 	}.Build()
 	File_millrace_alpha_v1_alpha_proto = out.File

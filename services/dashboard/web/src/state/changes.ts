@@ -58,7 +58,7 @@ export function createChanges(api: Pick<Api, "changes" | "store">): ChangeStore 
 }
 
 /** Calls the service and reads again what it changes; returns in one line why it failed. */
-async function attempt(call: () => Promise<unknown>, changed: Polled): Promise<string | undefined> {
+export async function attempt(call: () => Promise<unknown>, changed: Polled): Promise<string | undefined> {
   try {
     await call();
     return undefined;

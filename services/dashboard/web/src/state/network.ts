@@ -1,10 +1,11 @@
 // The network, its load, and the flow records it exports.
 import type { Api } from "../api/clients";
-import type { Pair } from "../gen/millrace/alpha/v1/alpha_pb";
+import type { NowResponse, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
 import type { QualityResponse } from "../gen/millrace/flow/v1/flow_pb";
 import type { Device } from "../gen/millrace/telemetry/v1/telemetry_pb";
 import type { TopologySnapshot } from "../gen/millrace/topology/v1/topology_pb";
 import type { CounterSeries } from "../model/counters";
+import { attempt, type Decision } from "./changes";
 import { always, Resource } from "./resource";
 import { CounterReader } from "./telemetry";
 
@@ -13,12 +14,19 @@ export interface NetworkStore {
   devices: Resource<Device[]>;
   counters: Resource<CounterSeries>;
   pairs: Resource<Pair[]>;
+  /** What is alpha now. */
+  now: Resource<NowResponse>;
+  /** Has a pair that is alpha now redirected; returns in one line why that failed. */
+  redirect: (pair: string, decision: Decision) => Promise<string | undefined>;
   quality: Resource<QualityResponse>;
 }
 
 export function createNetwork(api: Api): NetworkStore {
   const reader = new CounterReader(api.store);
+  const now = new Resource((signal) => api.alpha.now({}, { signal }), always(5000));
   return {
+    now,
+    redirect: (pair, { by, note }) => attempt(() => api.alpha.redirect({ pair, by, note }), now),
     topology: new Resource(async (signal) => (await api.paths.topology({}, { signal })).snapshot, always(4000)),
     devices: new Resource(async (signal) => (await api.telemetry.devices({}, { signal })).devices, always(3000)),
     counters: new Resource((signal) => reader.read(signal), always(2000)),

@@ -40,7 +40,8 @@ export function createStore(api: Api): Store {
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
   const version = new Resource(async (signal) => readVersion(await api.version(signal)), always(60_000));
   const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits }));
-  const polled: Polled[] = [...Object.values(network), changes.list, changes.freezes, changes.drift, version];
+  const { redirect: _, ...read } = network;
+  const polled: Polled[] = [...Object.values(read), changes.list, changes.freezes, changes.drift, version];
   const start = () => {
     const stops = [clock, events, ...polled].map((part) => part.start());
     const stopShowing = onShow(() => refresh(polled));
@@ -58,6 +59,7 @@ function refreshAfter(
   { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "audit" | "papers" | "version" | "start">,
 ) {
   refresh([changes.list, changes.freezes, network.pairs]);
+  if (e.code.startsWith("alpha-") || e.code.startsWith("change-")) refresh([network.now]);
   if (e.code.startsWith("config-drift")) refresh([changes.drift]);
   if (e.code.startsWith("circuit-")) refresh(circuits.changed());
   if (e.code.startsWith("vpn-")) refresh([vpn.flows, vpn.weights, vpn.history]);

@@ -2,6 +2,7 @@ import type { UrlState } from "../model/urlState";
 import { ChangesPanel } from "./ChangesPanel";
 import { EventsPanel } from "./EventsPanel";
 import { ExportersPanel } from "./ExportersPanel";
+import { NowPanel } from "./NowPanel";
 import { PairsPanel } from "./PairsPanel";
 import { TopologyPanel } from "./TopologyPanel";
 
@@ -23,6 +24,7 @@ export function NetworkPage({ url, onUrl }: Props) {
           onView={(view) => onUrl({ view })}
           onChange={selectChange}
         />
+        <NowPanel onChange={selectChange} />
         <PairsPanel selected={url.pair} onSelect={selectPair} />
         <ExportersPanel />
       </div>

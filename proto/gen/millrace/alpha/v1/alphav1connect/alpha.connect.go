@@ -41,6 +41,10 @@ const (
 	AlphaServiceListProcedure = "/millrace.alpha.v1.AlphaService/List"
 	// AlphaServiceExplainProcedure is the fully-qualified name of the AlphaService's Explain RPC.
 	AlphaServiceExplainProcedure = "/millrace.alpha.v1.AlphaService/Explain"
+	// AlphaServiceNowProcedure is the fully-qualified name of the AlphaService's Now RPC.
+	AlphaServiceNowProcedure = "/millrace.alpha.v1.AlphaService/Now"
+	// AlphaServiceRedirectProcedure is the fully-qualified name of the AlphaService's Redirect RPC.
+	AlphaServiceRedirectProcedure = "/millrace.alpha.v1.AlphaService/Redirect"
 	// AlphaServiceEffectivenessProcedure is the fully-qualified name of the AlphaService's
 	// Effectiveness RPC.
 	AlphaServiceEffectivenessProcedure = "/millrace.alpha.v1.AlphaService/Effectiveness"
@@ -56,6 +60,10 @@ type AlphaServiceClient interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Explain returns one pair with all its evidence.
 	Explain(context.Context, *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error)
+	// Now returns the pairs of which a flow is alpha now, found in the records as they come.
+	Now(context.Context, *connect.Request[v1.NowRequest]) (*connect.Response[v1.NowResponse], error)
+	// Redirect puts a pair that is alpha now in force, as a nightly run would, and creates the change set.
+	Redirect(context.Context, *connect.Request[v1.RedirectRequest]) (*connect.Response[v1.RedirectResponse], error)
 	// Effectiveness returns what share of each day's alpha bytes the pairs known before it caught.
 	Effectiveness(context.Context, *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error)
 	// Replay makes the nightly runs of a past time again under other rules. Nothing is stored.
@@ -91,6 +99,18 @@ func NewAlphaServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(alphaServiceMethods.ByName("Explain")),
 			connect.WithClientOptions(opts...),
 		),
+		now: connect.NewClient[v1.NowRequest, v1.NowResponse](
+			httpClient,
+			baseURL+AlphaServiceNowProcedure,
+			connect.WithSchema(alphaServiceMethods.ByName("Now")),
+			connect.WithClientOptions(opts...),
+		),
+		redirect: connect.NewClient[v1.RedirectRequest, v1.RedirectResponse](
+			httpClient,
+			baseURL+AlphaServiceRedirectProcedure,
+			connect.WithSchema(alphaServiceMethods.ByName("Redirect")),
+			connect.WithClientOptions(opts...),
+		),
 		effectiveness: connect.NewClient[v1.EffectivenessRequest, v1.EffectivenessResponse](
 			httpClient,
 			baseURL+AlphaServiceEffectivenessProcedure,
@@ -111,6 +131,8 @@ type alphaServiceClient struct {
 	nightly       *connect.Client[v1.NightlyRequest, v1.NightlyResponse]
 	list          *connect.Client[v1.ListRequest, v1.ListResponse]
 	explain       *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	now           *connect.Client[v1.NowRequest, v1.NowResponse]
+	redirect      *connect.Client[v1.RedirectRequest, v1.RedirectResponse]
 	effectiveness *connect.Client[v1.EffectivenessRequest, v1.EffectivenessResponse]
 	replay        *connect.Client[v1.ReplayRequest, v1.ReplayResponse]
 }
@@ -128,6 +150,16 @@ func (c *alphaServiceClient) List(ctx context.Context, req *connect.Request[v1.L
 // Explain calls millrace.alpha.v1.AlphaService.Explain.
 func (c *alphaServiceClient) Explain(ctx context.Context, req *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error) {
 	return c.explain.CallUnary(ctx, req)
+}
+
+// Now calls millrace.alpha.v1.AlphaService.Now.
+func (c *alphaServiceClient) Now(ctx context.Context, req *connect.Request[v1.NowRequest]) (*connect.Response[v1.NowResponse], error) {
+	return c.now.CallUnary(ctx, req)
+}
+
+// Redirect calls millrace.alpha.v1.AlphaService.Redirect.
+func (c *alphaServiceClient) Redirect(ctx context.Context, req *connect.Request[v1.RedirectRequest]) (*connect.Response[v1.RedirectResponse], error) {
+	return c.redirect.CallUnary(ctx, req)
 }
 
 // Effectiveness calls millrace.alpha.v1.AlphaService.Effectiveness.
@@ -148,6 +180,10 @@ type AlphaServiceHandler interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Explain returns one pair with all its evidence.
 	Explain(context.Context, *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error)
+	// Now returns the pairs of which a flow is alpha now, found in the records as they come.
+	Now(context.Context, *connect.Request[v1.NowRequest]) (*connect.Response[v1.NowResponse], error)
+	// Redirect puts a pair that is alpha now in force, as a nightly run would, and creates the change set.
+	Redirect(context.Context, *connect.Request[v1.RedirectRequest]) (*connect.Response[v1.RedirectResponse], error)
 	// Effectiveness returns what share of each day's alpha bytes the pairs known before it caught.
 	Effectiveness(context.Context, *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error)
 	// Replay makes the nightly runs of a past time again under other rules. Nothing is stored.
@@ -179,6 +215,18 @@ func NewAlphaServiceHandler(svc AlphaServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(alphaServiceMethods.ByName("Explain")),
 		connect.WithHandlerOptions(opts...),
 	)
+	alphaServiceNowHandler := connect.NewUnaryHandler(
+		AlphaServiceNowProcedure,
+		svc.Now,
+		connect.WithSchema(alphaServiceMethods.ByName("Now")),
+		connect.WithHandlerOptions(opts...),
+	)
+	alphaServiceRedirectHandler := connect.NewUnaryHandler(
+		AlphaServiceRedirectProcedure,
+		svc.Redirect,
+		connect.WithSchema(alphaServiceMethods.ByName("Redirect")),
+		connect.WithHandlerOptions(opts...),
+	)
 	alphaServiceEffectivenessHandler := connect.NewUnaryHandler(
 		AlphaServiceEffectivenessProcedure,
 		svc.Effectiveness,
@@ -199,6 +247,10 @@ func NewAlphaServiceHandler(svc AlphaServiceHandler, opts ...connect.HandlerOpti
 			alphaServiceListHandler.ServeHTTP(w, r)
 		case AlphaServiceExplainProcedure:
 			alphaServiceExplainHandler.ServeHTTP(w, r)
+		case AlphaServiceNowProcedure:
+			alphaServiceNowHandler.ServeHTTP(w, r)
+		case AlphaServiceRedirectProcedure:
+			alphaServiceRedirectHandler.ServeHTTP(w, r)
 		case AlphaServiceEffectivenessProcedure:
 			alphaServiceEffectivenessHandler.ServeHTTP(w, r)
 		case AlphaServiceReplayProcedure:
@@ -222,6 +274,14 @@ func (UnimplementedAlphaServiceHandler) List(context.Context, *connect.Request[v
 
 func (UnimplementedAlphaServiceHandler) Explain(context.Context, *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.alpha.v1.AlphaService.Explain is not implemented"))
+}
+
+func (UnimplementedAlphaServiceHandler) Now(context.Context, *connect.Request[v1.NowRequest]) (*connect.Response[v1.NowResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.alpha.v1.AlphaService.Now is not implemented"))
+}
+
+func (UnimplementedAlphaServiceHandler) Redirect(context.Context, *connect.Request[v1.RedirectRequest]) (*connect.Response[v1.RedirectResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.alpha.v1.AlphaService.Redirect is not implemented"))
 }
 
 func (UnimplementedAlphaServiceHandler) Effectiveness(context.Context, *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error) {

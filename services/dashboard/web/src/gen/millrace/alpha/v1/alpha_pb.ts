@@ -4,8 +4,8 @@
 // @generated from file millrace/alpha/v1/alpha.proto (package millrace.alpha.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { CreateRequest } from "../../push/v1/push_pb";
@@ -17,7 +17,274 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/alpha/v1/alpha.proto.
  */
 export const file_millrace_alpha_v1_alpha: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEiKwoURWZmZWN0aXZlbmVzc1JlcXVlc3QSEwoLc3RvcmVkX29ubHkYASABKAgiuAEKFUVmZmVjdGl2ZW5lc3NSZXNwb25zZRIxCgRkYXlzGAEgAygLMiMubWlsbHJhY2UuYWxwaGEudjEuRWZmZWN0aXZlbmVzc0RheRIRCgltaW5fYnl0ZXMYAiABKAQSKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJYWdlX2FmdGVyGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIqYBChBFZmZlY3RpdmVuZXNzRGF5EicKA2RheRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLYWxwaGFfYnl0ZXMYAiABKAQSFwoPY2F1Z2h0XzI0X2J5dGVzGAMgASgEEhcKD2NhdWdodF8zMl9ieXRlcxgEIAEoBBIQCghwYWlyc18yNBgFIAEoDRIQCghwYWlyc18zMhgGIAEoDSLZAQoSRWZmZWN0aXZlbmVzc1N0YXRlEjgKBmp1ZGdlZBgBIAEoCzIoLm1pbGxyYWNlLmFscGhhLnYxLkVmZmVjdGl2ZW5lc3NSZXNwb25zZRIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoIa25vd25fMjQYAyADKAsyHC5taWxscmFjZS5hbHBoYS52MS5Lbm93blBhaXISLgoIa25vd25fMzIYBCADKAsyHC5taWxscmFjZS5hbHBoYS52MS5Lbm93blBhaXIiZgoJS25vd25QYWlyEhAKCGV4cG9ydGVyGAEgASgMEgsKA3NyYxgCIAEoDBILCgNkc3QYAyABKAwSLQoJbGFzdF9zZWVuGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK3AQoKUmVwbGF5UnVsZRIWCgltaW5fYnl0ZXMYASABKARIAIgBARIrCghpbnRlcnZhbBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgDIAEoDUgBiAEBEiwKCWFnZV9hZnRlchgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIMCgpfbWluX2J5dGVzQg4KDF9pcHY0X2xlbmd0aCK7AQoNUmVwbGF5UmVxdWVzdBIsCgVydWxlcxgBIAMoCzIdLm1pbGxyYWNlLmFscGhhLnYxLlJlcGxheVJ1bGUSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3dhcm1fdXAYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i+QEKDlJlcGxheVJlc3BvbnNlEgwKBHJ1bGUYASABKA0SJwoDZGF5GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVwYWlycxgDIAEoDRINCgVhZGRlZBgEIAEoDRIQCghhZ2VkX291dBgFIAEoDRITCgthbHBoYV9ieXRlcxgGIAEoBBIUCgxjYXVnaHRfYnl0ZXMYByABKAQSGAoQcmVkaXJlY3RlZF9ieXRlcxgIIAEoBBIgChhmYWxzZWx5X3JlZGlyZWN0ZWRfYnl0ZXMYCSABKAQSGQoRcmVmdXNlZF9leHBvcnRlcnMYCiABKA0i8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgilQIKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJEjEKC2luX2NpcmN1aXRzGAcgAygLMhwubWlsbHJhY2UuYWxwaGEudjEuSW5DaXJjdWl0IkMKCUluQ2lyY3VpdBIPCgdjaXJjdWl0GAEgASgJEiUKBHBhaXIYAiABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtoDCgxBbHBoYVNlcnZpY2USWgoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlIgjqtRgECAMQARJPCgRMaXN0Eh4ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlcXVlc3QaHy5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVzcG9uc2UiBuq1GAIIAhJYCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2UiBuq1GAIIAhJqCg1FZmZlY3RpdmVuZXNzEicubWlsbHJhY2UuYWxwaGEudjEuRWZmZWN0aXZlbmVzc1JlcXVlc3QaKC5taWxscmFjZS5hbHBoYS52MS5FZmZlY3RpdmVuZXNzUmVzcG9uc2UiBuq1GAIIAhJXCgZSZXBsYXkSIC5taWxscmFjZS5hbHBoYS52MS5SZXBsYXlSZXF1ZXN0GiEubWlsbHJhY2UuYWxwaGEudjEuUmVwbGF5UmVzcG9uc2UiBuq1GAIIAjABQssBChVjb20ubWlsbHJhY2UuYWxwaGEudjFCCkFscGhhUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvYWxwaGEvdjE7YWxwaGF2MaICA01BWKoCEU1pbGxyYWNlLkFscGhhLlYxygIRTWlsbHJhY2VcQWxwaGFcVjHiAh1NaWxscmFjZVxBbHBoYVxWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpBbHBoYTo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push, file_millrace_rights_v1_rights]);
+  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEiDAoKTm93UmVxdWVzdCK2AQoLTm93UmVzcG9uc2USKgoFcGFpcnMYASADKAsyGy5taWxscmFjZS5hbHBoYS52MS5BbHBoYU5vdxIpCgVwb3J0cxgCIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlBvcnROb3cSEQoJbWluX2J5dGVzGAMgASgEEisKCGludGVydmFsGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCHdhcm5pbmdzGAUgAygJIrgCCghBbHBoYU5vdxIlCgRwYWlyGAEgASgLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIqCgVzdGF0ZRgCIAEoDjIbLm1pbGxyYWNlLmFscGhhLnYxLk5vd1N0YXRlEg4KBnJvdXRlchgDIAEoCRIpCgViZWdhbhgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoEbGFzdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHY2VydGFpbhgGIAEoCBIUCgxtaXNzZWRfYnl0ZXMYByABKAQSDwoHY2lyY3VpdBgIIAEoCRIRCgljaGFuZ2VfaWQYCSABKAkSKQoFcG9ydHMYCiADKAsyGi5taWxscmFjZS5hbHBoYS52MS5Qb3J0Tm93IocBCgdQb3J0Tm93Eg4KBnJvdXRlchgBIAEoCRIMCgRwb3J0GAIgASgJEhcKD2JpdHNfcGVyX3NlY29uZBgDIAEoARIYChBkcm9wc19wZXJfc2Vjb25kGAQgASgBEisKBnF1ZXVlcxgFIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLlF1ZXVlTm93IkwKCFF1ZXVlTm93Eg0KBXF1ZXVlGAEgASgJEhcKD2JpdHNfcGVyX3NlY29uZBgCIAEoARIYChBkcm9wc19wZXJfc2Vjb25kGAMgASgBIjkKD1JlZGlyZWN0UmVxdWVzdBIMCgRwYWlyGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiNwoQUmVkaXJlY3RSZXNwb25zZRIRCgljaGFuZ2VfaWQYASABKAkSEAoId2FybmluZ3MYAiADKAkiKwoURWZmZWN0aXZlbmVzc1JlcXVlc3QSEwoLc3RvcmVkX29ubHkYASABKAgiuAEKFUVmZmVjdGl2ZW5lc3NSZXNwb25zZRIxCgRkYXlzGAEgAygLMiMubWlsbHJhY2UuYWxwaGEudjEuRWZmZWN0aXZlbmVzc0RheRIRCgltaW5fYnl0ZXMYAiABKAQSKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJYWdlX2FmdGVyGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIqYBChBFZmZlY3RpdmVuZXNzRGF5EicKA2RheRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLYWxwaGFfYnl0ZXMYAiABKAQSFwoPY2F1Z2h0XzI0X2J5dGVzGAMgASgEEhcKD2NhdWdodF8zMl9ieXRlcxgEIAEoBBIQCghwYWlyc18yNBgFIAEoDRIQCghwYWlyc18zMhgGIAEoDSLZAQoSRWZmZWN0aXZlbmVzc1N0YXRlEjgKBmp1ZGdlZBgBIAEoCzIoLm1pbGxyYWNlLmFscGhhLnYxLkVmZmVjdGl2ZW5lc3NSZXNwb25zZRIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoIa25vd25fMjQYAyADKAsyHC5taWxscmFjZS5hbHBoYS52MS5Lbm93blBhaXISLgoIa25vd25fMzIYBCADKAsyHC5taWxscmFjZS5hbHBoYS52MS5Lbm93blBhaXIiZgoJS25vd25QYWlyEhAKCGV4cG9ydGVyGAEgASgMEgsKA3NyYxgCIAEoDBILCgNkc3QYAyABKAwSLQoJbGFzdF9zZWVuGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK3AQoKUmVwbGF5UnVsZRIWCgltaW5fYnl0ZXMYASABKARIAIgBARIrCghpbnRlcnZhbBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgDIAEoDUgBiAEBEiwKCWFnZV9hZnRlchgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIMCgpfbWluX2J5dGVzQg4KDF9pcHY0X2xlbmd0aCK7AQoNUmVwbGF5UmVxdWVzdBIsCgVydWxlcxgBIAMoCzIdLm1pbGxyYWNlLmFscGhhLnYxLlJlcGxheVJ1bGUSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3dhcm1fdXAYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i+QEKDlJlcGxheVJlc3BvbnNlEgwKBHJ1bGUYASABKA0SJwoDZGF5GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVwYWlycxgDIAEoDRINCgVhZGRlZBgEIAEoDRIQCghhZ2VkX291dBgFIAEoDRITCgthbHBoYV9ieXRlcxgGIAEoBBIUCgxjYXVnaHRfYnl0ZXMYByABKAQSGAoQcmVkaXJlY3RlZF9ieXRlcxgIIAEoBBIgChhmYWxzZWx5X3JlZGlyZWN0ZWRfYnl0ZXMYCSABKAQSGQoRcmVmdXNlZF9leHBvcnRlcnMYCiABKA0i8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgilQIKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJEjEKC2luX2NpcmN1aXRzGAcgAygLMhwubWlsbHJhY2UuYWxwaGEudjEuSW5DaXJjdWl0IkMKCUluQ2lyY3VpdBIPCgdjaXJjdWl0GAEgASgJEiUKBHBhaXIYAiABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIpIDCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWxvd19ieXRlcxgPIAEoBBISCgpoaWdoX2J5dGVzGBAgASgEKnAKCE5vd1N0YXRlEhkKFU5PV19TVEFURV9VTlNQRUNJRklFRBAAEhoKFk5PV19TVEFURV9VTklERU5USUZJRUQQARITCg9OT1dfU1RBVEVfS05PV04QAhIYChROT1dfU1RBVEVfSU5fQ0lSQ1VJVBADMocFCgxBbHBoYVNlcnZpY2USWgoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlIgjqtRgECAMQARJPCgRMaXN0Eh4ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlcXVlc3QaHy5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVzcG9uc2UiBuq1GAIIAhJYCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2UiBuq1GAIIAhJMCgNOb3cSHS5taWxscmFjZS5hbHBoYS52MS5Ob3dSZXF1ZXN0Gh4ubWlsbHJhY2UuYWxwaGEudjEuTm93UmVzcG9uc2UiBuq1GAIIAhJdCghSZWRpcmVjdBIiLm1pbGxyYWNlLmFscGhhLnYxLlJlZGlyZWN0UmVxdWVzdBojLm1pbGxyYWNlLmFscGhhLnYxLlJlZGlyZWN0UmVzcG9uc2UiCOq1GAQIAxABEmoKDUVmZmVjdGl2ZW5lc3MSJy5taWxscmFjZS5hbHBoYS52MS5FZmZlY3RpdmVuZXNzUmVxdWVzdBooLm1pbGxyYWNlLmFscGhhLnYxLkVmZmVjdGl2ZW5lc3NSZXNwb25zZSIG6rUYAggCElcKBlJlcGxheRIgLm1pbGxyYWNlLmFscGhhLnYxLlJlcGxheVJlcXVlc3QaIS5taWxscmFjZS5hbHBoYS52MS5SZXBsYXlSZXNwb25zZSIG6rUYAggCMAFCywEKFWNvbS5taWxscmFjZS5hbHBoYS52MUIKQWxwaGFQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9hbHBoYS92MTthbHBoYXYxogIDTUFYqgIRTWlsbHJhY2UuQWxwaGEuVjHKAhFNaWxscmFjZVxBbHBoYVxWMeICHU1pbGxyYWNlXEFscGhhXFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OkFscGhhOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push, file_millrace_rights_v1_rights]);
+
+/**
+ * @generated from message millrace.alpha.v1.NowRequest
+ */
+export type NowRequest = Message<"millrace.alpha.v1.NowRequest"> & {
+};
+
+/**
+ * Describes the message millrace.alpha.v1.NowRequest.
+ * Use `create(NowRequestSchema)` to create a new message.
+ */
+export const NowRequestSchema: GenMessage<NowRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 0);
+
+/**
+ * @generated from message millrace.alpha.v1.NowResponse
+ */
+export type NowResponse = Message<"millrace.alpha.v1.NowResponse"> & {
+  /**
+   * Unidentified ones first, then those that began last.
+   *
+   * @generated from field: repeated millrace.alpha.v1.AlphaNow pairs = 1;
+   */
+  pairs: AlphaNow[];
+
+  /**
+   * Ports of the routers with unidentified pairs, as they are now, fullest first.
+   *
+   * @generated from field: repeated millrace.alpha.v1.PortNow ports = 2;
+   */
+  ports: PortNow[];
+
+  /**
+   * The rule that flows are judged by.
+   *
+   * @generated from field: uint64 min_bytes = 3;
+   */
+  minBytes: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Duration interval = 4;
+   */
+  interval?: Duration | undefined;
+
+  /**
+   * Why nothing is looked for (`alpha.online.mode` is off), or why something beside the pairs is not known; else empty.
+   *
+   * @generated from field: repeated string warnings = 5;
+   */
+  warnings: string[];
+};
+
+/**
+ * Describes the message millrace.alpha.v1.NowResponse.
+ * Use `create(NowResponseSchema)` to create a new message.
+ */
+export const NowResponseSchema: GenMessage<NowResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 1);
+
+/**
+ * AlphaNow is a pair of which a flow is alpha now. services/alpha keeps it in etcd until it is over.
+ *
+ * @generated from message millrace.alpha.v1.AlphaNow
+ */
+export type AlphaNow = Message<"millrace.alpha.v1.AlphaNow"> & {
+  /**
+   * With the evidence of this time, newest first; when it ages out is not set.
+   *
+   * @generated from field: millrace.alpha.v1.Pair pair = 1;
+   */
+  pair?: Pair | undefined;
+
+  /**
+   * @generated from field: millrace.alpha.v1.NowState state = 2;
+   */
+  state: NowState;
+
+  /**
+   * Name of the ingress router in the inventory; empty where the exporter belongs to no device.
+   *
+   * @generated from field: string router = 3;
+   */
+  router: string;
+
+  /**
+   * When the record that decided arrived, and when one arrived last that kept the pair alpha.
+   *
+   * @generated from field: google.protobuf.Timestamp began = 4;
+   */
+  began?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last = 5;
+   */
+  last?: Timestamp | undefined;
+
+  /**
+   * Of some evidence even the lower bound is above the threshold.
+   *
+   * @generated from field: bool certain = 6;
+   */
+  certain: boolean;
+
+  /**
+   * What its flows may have sent in an interval beside the evidence, because there was no counter free for them.
+   *
+   * @generated from field: uint64 missed_bytes = 7;
+   */
+  missedBytes: bigint;
+
+  /**
+   * The circuit that its flows arrive within.
+   *
+   * @generated from field: string circuit = 8;
+   */
+  circuit: string;
+
+  /**
+   * The change set that puts it in force; empty: none is open that names it.
+   *
+   * @generated from field: string change_id = 9;
+   */
+  changeId: string;
+
+  /**
+   * Ports of its router when it began.
+   *
+   * @generated from field: repeated millrace.alpha.v1.PortNow ports = 10;
+   */
+  ports: PortNow[];
+};
+
+/**
+ * Describes the message millrace.alpha.v1.AlphaNow.
+ * Use `create(AlphaNowSchema)` to create a new message.
+ */
+export const AlphaNowSchema: GenMessage<AlphaNow> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 2);
+
+/**
+ * PortNow is what a router's port sent and dropped in the last minute, by its telemetry.
+ *
+ * @generated from message millrace.alpha.v1.PortNow
+ */
+export type PortNow = Message<"millrace.alpha.v1.PortNow"> & {
+  /**
+   * @generated from field: string router = 1;
+   */
+  router: string;
+
+  /**
+   * @generated from field: string port = 2;
+   */
+  port: string;
+
+  /**
+   * @generated from field: double bits_per_second = 3;
+   */
+  bitsPerSecond: number;
+
+  /**
+   * @generated from field: double drops_per_second = 4;
+   */
+  dropsPerSecond: number;
+
+  /**
+   * @generated from field: repeated millrace.alpha.v1.QueueNow queues = 5;
+   */
+  queues: QueueNow[];
+};
+
+/**
+ * Describes the message millrace.alpha.v1.PortNow.
+ * Use `create(PortNowSchema)` to create a new message.
+ */
+export const PortNowSchema: GenMessage<PortNow> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 3);
+
+/**
+ * QueueNow is one queue of a port.
+ *
+ * @generated from message millrace.alpha.v1.QueueNow
+ */
+export type QueueNow = Message<"millrace.alpha.v1.QueueNow"> & {
+  /**
+   * As on the router, such as te-beta.
+   *
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * @generated from field: double bits_per_second = 2;
+   */
+  bitsPerSecond: number;
+
+  /**
+   * @generated from field: double drops_per_second = 3;
+   */
+  dropsPerSecond: number;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.QueueNow.
+ * Use `create(QueueNowSchema)` to create a new message.
+ */
+export const QueueNowSchema: GenMessage<QueueNow> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 4);
+
+/**
+ * @generated from message millrace.alpha.v1.RedirectRequest
+ */
+export type RedirectRequest = Message<"millrace.alpha.v1.RedirectRequest"> & {
+  /**
+   * Id, unique start of an id, or "src,dst" of a pair that is alpha now.
+   *
+   * @generated from field: string pair = 1;
+   */
+  pair: string;
+
+  /**
+   * Who redirects it.
+   *
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * Why, if there is more to say than the evidence does.
+   *
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.RedirectRequest.
+ * Use `create(RedirectRequestSchema)` to create a new message.
+ */
+export const RedirectRequestSchema: GenMessage<RedirectRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 5);
+
+/**
+ * @generated from message millrace.alpha.v1.RedirectResponse
+ */
+export type RedirectResponse = Message<"millrace.alpha.v1.RedirectResponse"> & {
+  /**
+   * The change set created.
+   *
+   * @generated from field: string change_id = 1;
+   */
+  changeId: string;
+
+  /**
+   * What an operator should look at, one sentence each.
+   *
+   * @generated from field: repeated string warnings = 2;
+   */
+  warnings: string[];
+};
+
+/**
+ * Describes the message millrace.alpha.v1.RedirectResponse.
+ * Use `create(RedirectResponseSchema)` to create a new message.
+ */
+export const RedirectResponseSchema: GenMessage<RedirectResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 6);
 
 /**
  * @generated from message millrace.alpha.v1.EffectivenessRequest
@@ -36,7 +303,7 @@ export type EffectivenessRequest = Message<"millrace.alpha.v1.EffectivenessReque
  * Use `create(EffectivenessRequestSchema)` to create a new message.
  */
 export const EffectivenessRequestSchema: GenMessage<EffectivenessRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 0);
+  messageDesc(file_millrace_alpha_v1_alpha, 7);
 
 /**
  * @generated from message millrace.alpha.v1.EffectivenessResponse
@@ -72,7 +339,7 @@ export type EffectivenessResponse = Message<"millrace.alpha.v1.EffectivenessResp
  * Use `create(EffectivenessResponseSchema)` to create a new message.
  */
 export const EffectivenessResponseSchema: GenMessage<EffectivenessResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 1);
+  messageDesc(file_millrace_alpha_v1_alpha, 8);
 
 /**
  * @generated from message millrace.alpha.v1.EffectivenessDay
@@ -122,7 +389,7 @@ export type EffectivenessDay = Message<"millrace.alpha.v1.EffectivenessDay"> & {
  * Use `create(EffectivenessDaySchema)` to create a new message.
  */
 export const EffectivenessDaySchema: GenMessage<EffectivenessDay> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 2);
+  messageDesc(file_millrace_alpha_v1_alpha, 9);
 
 /**
  * EffectivenessState is how services/alpha keeps the days in etcd, and the pairs known after the last one.
@@ -158,7 +425,7 @@ export type EffectivenessState = Message<"millrace.alpha.v1.EffectivenessState">
  * Use `create(EffectivenessStateSchema)` to create a new message.
  */
 export const EffectivenessStateSchema: GenMessage<EffectivenessState> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 3);
+  messageDesc(file_millrace_alpha_v1_alpha, 10);
 
 /**
  * KnownPair is a pair without its evidence; addresses of 4 or 16 bytes, networks of the length under which it is known.
@@ -192,7 +459,7 @@ export type KnownPair = Message<"millrace.alpha.v1.KnownPair"> & {
  * Use `create(KnownPairSchema)` to create a new message.
  */
 export const KnownPairSchema: GenMessage<KnownPair> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 4);
+  messageDesc(file_millrace_alpha_v1_alpha, 11);
 
 /**
  * @generated from message millrace.alpha.v1.ReplayRule
@@ -228,7 +495,7 @@ export type ReplayRule = Message<"millrace.alpha.v1.ReplayRule"> & {
  * Use `create(ReplayRuleSchema)` to create a new message.
  */
 export const ReplayRuleSchema: GenMessage<ReplayRule> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 5);
+  messageDesc(file_millrace_alpha_v1_alpha, 12);
 
 /**
  * @generated from message millrace.alpha.v1.ReplayRequest
@@ -266,7 +533,7 @@ export type ReplayRequest = Message<"millrace.alpha.v1.ReplayRequest"> & {
  * Use `create(ReplayRequestSchema)` to create a new message.
  */
 export const ReplayRequestSchema: GenMessage<ReplayRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 6);
+  messageDesc(file_millrace_alpha_v1_alpha, 13);
 
 /**
  * ReplayResponse is one nightly run under one rule.
@@ -342,7 +609,7 @@ export type ReplayResponse = Message<"millrace.alpha.v1.ReplayResponse"> & {
  * Use `create(ReplayResponseSchema)` to create a new message.
  */
 export const ReplayResponseSchema: GenMessage<ReplayResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 7);
+  messageDesc(file_millrace_alpha_v1_alpha, 14);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyRequest
@@ -393,7 +660,7 @@ export type NightlyRequest = Message<"millrace.alpha.v1.NightlyRequest"> & {
  * Use `create(NightlyRequestSchema)` to create a new message.
  */
 export const NightlyRequestSchema: GenMessage<NightlyRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 8);
+  messageDesc(file_millrace_alpha_v1_alpha, 15);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyResponse
@@ -448,7 +715,7 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
  * Use `create(NightlyResponseSchema)` to create a new message.
  */
 export const NightlyResponseSchema: GenMessage<NightlyResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 9);
+  messageDesc(file_millrace_alpha_v1_alpha, 16);
 
 /**
  * InCircuit is a pair with the alpha flows that arrived within one circuit.
@@ -476,7 +743,7 @@ export type InCircuit = Message<"millrace.alpha.v1.InCircuit"> & {
  * Use `create(InCircuitSchema)` to create a new message.
  */
 export const InCircuitSchema: GenMessage<InCircuit> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 10);
+  messageDesc(file_millrace_alpha_v1_alpha, 17);
 
 /**
  * Generation is how services/alpha keeps its pairs in etcd: the pairs of one nightly run lie under the generation's id, and
@@ -523,7 +790,7 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
  * Use `create(GenerationSchema)` to create a new message.
  */
 export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 11);
+  messageDesc(file_millrace_alpha_v1_alpha, 18);
 
 /**
  * Asked is a change set that a nightly run requested.
@@ -549,7 +816,7 @@ export type Asked = Message<"millrace.alpha.v1.Asked"> & {
  * Use `create(AskedSchema)` to create a new message.
  */
 export const AskedSchema: GenMessage<Asked> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 12);
+  messageDesc(file_millrace_alpha_v1_alpha, 19);
 
 /**
  * Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
@@ -589,7 +856,7 @@ export type Schedule = Message<"millrace.alpha.v1.Schedule"> & {
  * Use `create(ScheduleSchema)` to create a new message.
  */
 export const ScheduleSchema: GenMessage<Schedule> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 13);
+  messageDesc(file_millrace_alpha_v1_alpha, 20);
 
 /**
  * @generated from message millrace.alpha.v1.Refusal
@@ -611,7 +878,7 @@ export type Refusal = Message<"millrace.alpha.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 14);
+  messageDesc(file_millrace_alpha_v1_alpha, 21);
 
 /**
  * @generated from message millrace.alpha.v1.ListRequest
@@ -624,7 +891,7 @@ export type ListRequest = Message<"millrace.alpha.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 15);
+  messageDesc(file_millrace_alpha_v1_alpha, 22);
 
 /**
  * @generated from message millrace.alpha.v1.ListResponse
@@ -641,7 +908,7 @@ export type ListResponse = Message<"millrace.alpha.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 16);
+  messageDesc(file_millrace_alpha_v1_alpha, 23);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainRequest
@@ -660,7 +927,7 @@ export type ExplainRequest = Message<"millrace.alpha.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 17);
+  messageDesc(file_millrace_alpha_v1_alpha, 24);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainResponse
@@ -677,7 +944,7 @@ export type ExplainResponse = Message<"millrace.alpha.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 18);
+  messageDesc(file_millrace_alpha_v1_alpha, 25);
 
 /**
  * Pair is a source and a destination prefix remembered as alpha at one ingress router.
@@ -742,7 +1009,7 @@ export type Pair = Message<"millrace.alpha.v1.Pair"> & {
  * Use `create(PairSchema)` to create a new message.
  */
 export const PairSchema: GenMessage<Pair> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 19);
+  messageDesc(file_millrace_alpha_v1_alpha, 26);
 
 /**
  * Evidence is one flow in one fixed interval that crossed the threshold.
@@ -823,6 +1090,18 @@ export type Evidence = Message<"millrace.alpha.v1.Evidence"> & {
    * @generated from field: google.protobuf.Timestamp last_record_end = 14;
    */
   lastRecordEnd?: Timestamp | undefined;
+
+  /**
+   * Between which numbers of bytes the flow sent with a confidence of 95 %, by sampling.
+   *
+   * @generated from field: uint64 low_bytes = 15;
+   */
+  lowBytes: bigint;
+
+  /**
+   * @generated from field: uint64 high_bytes = 16;
+   */
+  highBytes: bigint;
 };
 
 /**
@@ -830,7 +1109,46 @@ export type Evidence = Message<"millrace.alpha.v1.Evidence"> & {
  * Use `create(EvidenceSchema)` to create a new message.
  */
 export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 20);
+  messageDesc(file_millrace_alpha_v1_alpha, 27);
+
+/**
+ * NowState is how much is known of a pair.
+ *
+ * @generated from enum millrace.alpha.v1.NowState
+ */
+export enum NowState {
+  /**
+   * @generated from enum value: NOW_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Not in force: no nightly run has found it, and nobody has redirected it.
+   *
+   * @generated from enum value: NOW_STATE_UNIDENTIFIED = 1;
+   */
+  UNIDENTIFIED = 1,
+
+  /**
+   * In force: redirected, or about to be by the change set that names it.
+   *
+   * @generated from enum value: NOW_STATE_KNOWN = 2;
+   */
+  KNOWN = 2,
+
+  /**
+   * Its flows arrive within a circuit, which steers them.
+   *
+   * @generated from enum value: NOW_STATE_IN_CIRCUIT = 3;
+   */
+  IN_CIRCUIT = 3,
+}
+
+/**
+ * Describes the enum millrace.alpha.v1.NowState.
+ */
+export const NowStateSchema: GenEnum<NowState> = /*@__PURE__*/
+  enumDesc(file_millrace_alpha_v1_alpha, 0);
 
 /**
  * AlphaService is served by services/alpha.
@@ -867,6 +1185,26 @@ export const AlphaService: GenService<{
     methodKind: "unary";
     input: typeof ExplainRequestSchema;
     output: typeof ExplainResponseSchema;
+  },
+  /**
+   * Now returns the pairs of which a flow is alpha now, found in the records as they come.
+   *
+   * @generated from rpc millrace.alpha.v1.AlphaService.Now
+   */
+  now: {
+    methodKind: "unary";
+    input: typeof NowRequestSchema;
+    output: typeof NowResponseSchema;
+  },
+  /**
+   * Redirect puts a pair that is alpha now in force, as a nightly run would, and creates the change set.
+   *
+   * @generated from rpc millrace.alpha.v1.AlphaService.Redirect
+   */
+  redirect: {
+    methodKind: "unary";
+    input: typeof RedirectRequestSchema;
+    output: typeof RedirectResponseSchema;
   },
   /**
    * Effectiveness returns what share of each day's alpha bytes the pairs known before it caught.

@@ -1,0 +1,295 @@
+package alpha
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/state"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/alpha/online"
+)
+
+const (
+	// keyNow is where the pairs that are alpha now lie, each under its id.
+	keyNow = "alpha/now/"
+	// besideTimeout bounds each question about what is beside an alarm, which must not wait for it.
+	besideTimeout = 2 * time.Second
+)
+
+// flush stores the pairs that changed, and raises an alarm for each that etcd did not have.
+func (c *Component) flush(ctx context.Context) error {
+	due := c.watch.due(c.deps.Now())
+	if len(due) == 0 {
+		return nil
+	}
+	force, err := c.inForce(ctx)
+	if err != nil {
+		return err
+	}
+	var fresh []*going
+	var errs []error
+	for i := range due {
+		g := &due[i]
+		if g.stored == nil {
+			found, err := c.adopt(ctx, g)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if !found {
+				fresh = append(fresh, g)
+				continue
+			}
+		}
+		errs = append(errs, c.storeNow(ctx, g, force))
+	}
+	c.look(ctx, fresh)
+	for _, g := range fresh {
+		if err := c.storeNow(ctx, g, force); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.announce(ctx, g)
+	}
+	return errors.Join(errs...)
+}
+
+// adopt takes over a pair that another replica, or this one before it was restarted, has found already.
+func (c *Component) adopt(ctx context.Context, g *going) (found bool, err error) {
+	m := &alphav1.AlphaNow{}
+	revision, err := c.deps.State.Get(ctx, keyNow+g.pair.Key.ID(), m)
+	if errors.Is(err, state.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	g.revision = revision
+	if c.over(m) {
+		return false, nil // nobody has swept it
+	}
+	stored, err := pairFromProto(m.GetPair())
+	if err != nil {
+		return false, fmt.Errorf("stored pair %s: %w", m.GetPair().GetId(), err)
+	}
+	g.stored, g.pair = m, c.watch.join(c.cfg.Rule, g.pair, online.Pair{
+		Pair: stored, Began: m.GetBegan().AsTime(), Last: m.GetLast().AsTime(), Certain: m.GetCertain(), Missed: m.GetMissedBytes(),
+	})
+	return true, nil
+}
+
+// look finds out what is beside pairs that are new: their routers' ports, and the circuits they are within.
+func (c *Component) look(ctx context.Context, fresh []*going) {
+	if len(fresh) == 0 {
+		return
+	}
+	within := c.withinCircuits(ctx, fresh)
+	ports := map[string][]*alphav1.PortNow{}
+	for _, g := range fresh {
+		g.stored = &alphav1.AlphaNow{Circuit: within[g.pair.Key.ID()]}
+		d, known := c.deps.Inventory.ByExporter(g.pair.Key.Exporter)
+		if !known {
+			continue
+		}
+		if _, read := ports[d.Name]; !read {
+			ports[d.Name] = c.portsNow(ctx, d.Name)
+		}
+		g.stored.Router, g.stored.Ports = d.Name, ports[d.Name]
+	}
+}
+
+// withinCircuits has the circuit of each pair, by id, all flows of which arrive within one.
+func (c *Component) withinCircuits(ctx context.Context, fresh []*going) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
+	defer cancel()
+	o := order{rule: c.cfg.Rule, to: c.deps.Now()}
+	in := detect.Input{}
+	for _, g := range fresh {
+		for _, e := range g.pair.Evidence {
+			in.Sums = append(in.Sums, detect.Sum{Exporter: g.pair.Key.Exporter, Flow: e.Flow, Start: e.Start, Bytes: e.Bytes, LastRecordEnd: e.LastRecordEnd})
+			if o.from.IsZero() || e.Start.Before(o.from) {
+				o.from = e.Start
+			}
+		}
+	}
+	within, away, err := c.identify(ctx, o, &in)
+	if away != "" || err != nil {
+		c.deps.Log.WarnContext(ctx, "not known whether flows that are alpha now arrive within circuits", "reason", away, "error", err)
+	}
+	out := map[string]string{}
+	for _, w := range within {
+		out[w.GetPair().GetId()] = w.GetCircuit()
+	}
+	for _, s := range in.Sums {
+		if key, ok := c.cfg.Rule.KeyOf(s); ok {
+			delete(out, key.ID())
+		}
+	}
+	return out
+}
+
+// storeNow writes a pair, unless another replica did since it was read: then it is read again at the next attempt.
+func (c *Component) storeNow(ctx context.Context, g *going, force *force) error {
+	m := &alphav1.AlphaNow{
+		Pair: pairToProto(c.cfg.Rule, g.pair.Pair), Began: timestamppb.New(g.pair.Began), Last: timestamppb.New(g.pair.Last),
+		Certain: g.pair.Certain, MissedBytes: g.pair.Missed,
+		Router: g.stored.GetRouter(), Circuit: g.stored.GetCircuit(), Ports: g.stored.GetPorts(),
+	}
+	m.Pair.AgesOut = nil
+	force.judge(m)
+	revision, err := c.deps.State.Put(ctx, keyNow+m.GetPair().GetId(), g.revision, m)
+	if err != nil {
+		if errors.Is(err, state.ErrConflict) {
+			c.watch.lost(g.pair.Key)
+		}
+		return err
+	}
+	g.stored, g.revision, g.written = m, revision, c.deps.Now()
+	c.watch.stored(*g)
+	return nil
+}
+
+// announce publishes that a pair is alpha now.
+func (c *Component) announce(ctx context.Context, g *going) {
+	m := g.stored
+	p := m.GetPair()
+	text := fmt.Sprintf("%s to %s %s%s", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence()), uncertain(m))
+	c.metrics.online.began.WithLabelValues(stateName(m.GetState())).Inc()
+	switch m.GetState() {
+	case alphav1.NowState_NOW_STATE_IN_CIRCUIT:
+		c.events.Publish(ctx, events.AlphaNow, p.GetId(), fmt.Sprintf("%s, within circuit %s.", text, m.GetCircuit()))
+	case alphav1.NowState_NOW_STATE_KNOWN:
+		c.events.Publish(ctx, events.AlphaNow, p.GetId(), text+", as a pair in force.")
+	default:
+		c.events.PublishDetail(ctx, events.AlphaUnidentified, p.GetId(), fmt.Sprintf("%s, and no pair in force has it. %s", text, beside(m)), portLines(m.GetPorts()))
+	}
+	c.metrics.online.alarm.Observe(c.deps.Now().Sub(m.GetBegan().AsTime()).Seconds())
+}
+
+// uncertain says what may be wrong with the evidence.
+func uncertain(m *alphav1.AlphaNow) string {
+	if m.GetCertain() || len(m.GetPair().GetEvidence()) == 0 {
+		return ""
+	}
+	e := m.GetPair().GetEvidence()[0]
+	return fmt.Sprintf(", by sampling between %s and %s", approx(e.GetLowBytes()), approx(e.GetHighBytes()))
+}
+
+func stateName(s alphav1.NowState) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "NOW_STATE_")), "_", "-")
+}
+
+// sweepOver ends the pairs that nothing has kept alpha for long enough. Of several replicas, the one that deletes it
+// says so.
+func (c *Component) sweepOver(ctx context.Context) {
+	now := c.deps.Now()
+	all, err := c.listNow(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.deps.Log.WarnContext(ctx, "pairs that are alpha now cannot be read", "error", err)
+		}
+		return
+	}
+	left := map[string]int{}
+	for _, e := range all {
+		m := e.now
+		if !c.over(m) {
+			left[stateName(m.GetState())]++
+			continue
+		}
+		key := keyNow + m.GetPair().GetId()
+		if _, err := c.deps.State.Commit(ctx, []state.Guard{{Key: key, Revision: e.revision}}, state.Op{Key: key}); err != nil {
+			continue // kept alpha meanwhile, or tried again
+		}
+		p := m.GetPair()
+		c.events.Publish(ctx, events.AlphaOver, p.GetId(), fmt.Sprintf("%s to %s is not alpha any more, after %s.",
+			p.GetSrc(), p.GetDst(), m.GetLast().AsTime().Sub(m.GetBegan().AsTime()).Round(time.Second)))
+	}
+	c.metrics.online.show(left)
+	c.watch.forget(now)
+}
+
+func (c *Component) over(m *alphav1.AlphaNow) bool {
+	return !c.deps.Now().Before(m.GetLast().AsTime().Add(c.cfg.Online.Hold))
+}
+
+// storedNow is a pair as etcd has it.
+type storedNow struct {
+	now      *alphav1.AlphaNow
+	revision int64
+}
+
+func (c *Component) listNow(ctx context.Context) ([]storedNow, error) {
+	entries, err := c.deps.State.List(ctx, keyNow)
+	if err != nil {
+		return nil, err
+	}
+	var out []storedNow
+	for _, e := range entries {
+		m := &alphav1.AlphaNow{}
+		if err := proto.Unmarshal(e.Value, m); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
+		}
+		out = append(out, storedNow{m, e.Revision})
+	}
+	return out, nil
+}
+
+// force is which pairs are in force, and the open change sets that name pairs.
+type force struct {
+	pairs   map[string]bool
+	changes map[string]string
+}
+
+// inForce reads the pairs only where another run has replaced them since.
+func (c *Component) inForce(ctx context.Context) (*force, error) {
+	r, err := c.memory().current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := c.watch
+	w.mu.Lock()
+	f := &force{pairs: w.known, changes: map[string]string{}}
+	fits := w.known != nil && w.generation == r.generation.GetId()
+	w.mu.Unlock()
+	if !fits {
+		if r, err = c.memory().read(ctx); err != nil {
+			return nil, err
+		}
+		f.pairs = map[string]bool{}
+		for _, p := range r.pairs {
+			f.pairs[p.GetId()] = true
+		}
+		w.mu.Lock()
+		w.known, w.generation = f.pairs, r.generation.GetId()
+		w.mu.Unlock()
+	}
+	for _, a := range asked(r.generation) {
+		for _, id := range a.GetRequest().GetPairs() {
+			f.changes[id] = a.GetChangeId()
+		}
+	}
+	return f, nil
+}
+
+// judge says how much is known of a pair.
+func (f *force) judge(m *alphav1.AlphaNow) {
+	id := m.GetPair().GetId()
+	m.ChangeId = ""
+	switch {
+	case f.pairs[id]:
+		m.State, m.ChangeId = alphav1.NowState_NOW_STATE_KNOWN, f.changes[id]
+	case m.GetCircuit() != "":
+		m.State = alphav1.NowState_NOW_STATE_IN_CIRCUIT
+	default:
+		m.State = alphav1.NowState_NOW_STATE_UNIDENTIFIED
+	}
+}

@@ -1,0 +1,380 @@
+package alpha
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// handClock is a clock that a test sets while loops read it.
+type handClock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *handClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *handClock) set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = t
+}
+
+// live is a rig that runs, and to which records are sent.
+type live struct {
+	*rig
+	clock   *handClock
+	batches int
+}
+
+func newLive(t *testing.T, change func(*Configuration)) *live {
+	t.Helper()
+	return newLiveOn(t, change, etcd(t))
+}
+
+func newLiveOn(t *testing.T, change func(*Configuration), store *state.Store) *live {
+	t.Helper()
+	cfg := DefaultConfiguration()
+	cfg.NightlyAt = ""
+	if change != nil {
+		change(&cfg)
+	}
+	l := &live{rig: newRigOn(t, cfg, store), clock: &handClock{at: noon.Add(time.Minute)}}
+	l.c.deps.Now = l.clock.now
+	if err := l.c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.c.Stop(context.Background()) })
+	return l
+}
+
+// send has the collector publish records in a batch of its own, and returns the batch.
+func (l *live) send(t *testing.T, records ...*flowv1.FlowRecord) *flowv1.FlowBatch {
+	t.Helper()
+	l.batches++
+	b := &flowv1.FlowBatch{BatchId: fmt.Sprint("batch-", l.batches), Records: records}
+	l.resend(t, b)
+	return b
+}
+
+func (l *live) resend(t *testing.T, b *flowv1.FlowBatch) {
+	t.Helper()
+	if err := l.c.deps.Bus.Publish(t.Context(), bus.TopicFlows, wr, b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// part is a record of 20 s of a flow between the two hosts, as an exporter with an active timeout of 20 s sends it.
+func part(dst string, at time.Duration, bytes uint64) *flowv1.FlowRecord {
+	return record("10.1.0.5", dst, noon.Add(at), 20*time.Second, bytes)
+}
+
+func (l *live) alphaNow(t *testing.T) *alphav1.NowResponse {
+	t.Helper()
+	out, err := l.client.Now(t.Context(), connect.NewRequest(&alphav1.NowRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Msg
+}
+
+// waits until the pairs that are alpha now, with their states and bytes, are these.
+func (l *live) shows(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	await.True(t, fmt.Sprintf("alpha now are %q", want), func() bool {
+		got = nil
+		for _, m := range l.alphaNow(t).GetPairs() {
+			got = append(got, fmt.Sprintf("%s %s %d", stateName(m.GetState()), m.GetPair().GetDst(), m.GetPair().GetEvidence()[0].GetBytes()))
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+// events are the codes of what was published of online detection so far.
+func (l *live) events() (out []string) {
+	l.rig.mu.Lock()
+	defer l.rig.mu.Unlock()
+	for _, code := range l.codes {
+		if strings.HasPrefix(code, "alpha-") || code == "redirect-withheld" {
+			out = append(out, code)
+		}
+	}
+	return out
+}
+
+func TestAFlowThatNoPairHasIsOneAlarm(t *testing.T) {
+	l := newLive(t, nil)
+	l.telemetry = []*flowv1.TelemetrySeries{
+		counterOf("/interfaces/interface[name=ge-er]/state/counters/out-octets", 0, 60e7),
+		counterOf("/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-beta]/state/dropped-pkts", 100, 220),
+	}
+	l.send(t, part("10.2.0.9", 0, 0.6e9))
+	second := l.send(t, part("10.2.0.9", 20*time.Second, 0.6e9))
+	l.heard(t, "alpha-unidentified")
+	l.resend(t, second) // the bus delivers at least once
+	l.send(t, part("10.2.0.9", 40*time.Second, 0.3e9), part("10.3.0.9", 40*time.Second, 0.9e9))
+	l.clock.set(l.clock.now().Add(refresh))
+	l.send(t, part("10.3.0.9", 30*time.Second, 1))
+	l.c.watch.wake <- struct{}{}
+	l.shows(t, "unidentified 10.2.0.0/24 1500000000")
+	out := l.alphaNow(t)
+	m := out.GetPairs()[0]
+	if m.GetRouter() != "wr" || !m.GetCertain() || m.GetChangeId() != "" || !m.GetBegan().AsTime().Equal(noon.Add(time.Minute)) {
+		t.Errorf("got %v", m)
+	}
+	if p := out.GetPorts(); len(p) != 1 || p[0].GetBitsPerSecond() != 8e7 || p[0].GetQueues()[0].GetDropsPerSecond() != 2 {
+		t.Errorf("ports %v, want ge-er with 80 Mbit/s and 2 drops/s of te-beta", p)
+	}
+	want := "10.1.0.0/24 to 10.2.0.0/24 sent 1.2GB in the 60 s after 2026-11-20 12:00:00 UTC (threshold 1GB), and no pair in force has it. wr drops most on port ge-er: 2.0 packets/s while it sends 80 Mbit/s, by queue: te-beta 2.0."
+	if got := l.told(); !slices.Contains(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(l.events(), []string{"alpha-unidentified"}); diff != "" {
+		t.Errorf("events (-got +want):\n%s", diff)
+	}
+}
+
+// counterOf read twice, a minute apart.
+func counterOf(path string, from, to uint64) *flowv1.TelemetrySeries {
+	return &flowv1.TelemetrySeries{Device: "wr", Path: path, Points: []*flowv1.TelemetryPoint{
+		{Time: timestamppb.New(noon), Value: from}, {Time: timestamppb.New(noon.Add(time.Minute)), Value: to},
+	}}
+}
+
+func TestAPairIsOverAfterTheHold(t *testing.T) {
+	l := newLive(t, func(c *Configuration) { c.Online.Hold = 3 * time.Minute })
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	l.clock.set(noon.Add(4*time.Minute - 1))
+	l.c.sweepOver(t.Context())
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	l.clock.set(noon.Add(4 * time.Minute))
+	l.shows(t) // nothing, although nobody has swept
+	l.c.sweepOver(t.Context())
+	l.heard(t, "alpha-over")
+	if entries, err := l.c.deps.State.List(t.Context(), keyNow); err != nil || len(entries) != 0 {
+		t.Errorf("%d left in etcd, %v", len(entries), err)
+	}
+	l.send(t, part("10.2.0.9", 3*time.Minute, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	if diff := cmp.Diff(l.events(), []string{"alpha-unidentified", "alpha-over", "alpha-unidentified"}); diff != "" {
+		t.Errorf("events (-got +want):\n%s", diff)
+	}
+}
+
+func TestFlowsOfPairsInForceAndOfCircuitsAreNoAlarm(t *testing.T) {
+	l := newLive(t, nil)
+	l.flow(wr, "10.1.0.5", "10.2.0.9", noon.Add(-time.Hour), 2e9)
+	l.nightly(t, &alphav1.NightlyRequest{})
+	l.bookings.list = []*circuitsv1.Circuit{booked("c-1", "wr", "10.1.0.0/16", "10.3.0.0/16", scheduled, active, active, active)}
+	l.send(t, part("10.2.0.9", 0, 2e9), part("10.3.0.9", 0, 3e9), part("10.4.0.9", 0, 4e9))
+	l.shows(t, "unidentified 10.4.0.0/24 4000000000", "known 10.2.0.0/24 2000000000", "in-circuit 10.3.0.0/24 3000000000")
+	l.heard(t, "alpha-unidentified")
+	if diff := cmp.Diff(l.events(), []string{"alpha-now", "alpha-now", "alpha-unidentified"}); diff != "" {
+		t.Errorf("events (-got +want):\n%s", diff)
+	}
+	pairs := l.alphaNow(t).GetPairs()
+	if pairs[1].GetChangeId() != "change-1" || pairs[2].GetCircuit() != "c-1" {
+		t.Errorf("known by change set %q, within circuit %q", pairs[1].GetChangeId(), pairs[2].GetCircuit())
+	}
+	for i, want := range []string{"", "change set change-1 is to redirect it", "circuit c-1 steers it"} {
+		_, err := l.client.Redirect(t.Context(), connect.NewRequest(&alphav1.RedirectRequest{Pair: pairs[i].GetPair().GetId(), By: "ann"}))
+		if (want == "") != (err == nil) || err != nil && (connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), want)) {
+			t.Errorf("redirect of %s: %v, want %q", stateName(pairs[i].GetState()), err, want)
+		}
+	}
+}
+
+func TestOneClickRedirects(t *testing.T) {
+	l := newLive(t, nil)
+	// A pair whose last flow was long ago: only a nightly run may decide that it has aged out.
+	l.flow(wr, "10.1.0.5", "10.9.0.9", noon.Add(-time.Hour), 2e9)
+	l.nightly(t, &alphav1.NightlyRequest{})
+	later := noon.Add(40 * day)
+	l.clock.set(later.Add(time.Minute))
+	l.send(t, record("10.1.0.5", "10.2.0.9", later, 20*time.Second, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	out, err := l.client.Redirect(t.Context(), connect.NewRequest(&alphav1.RedirectRequest{Pair: "10.1.0.0/24,10.2.0.0/24", By: "ann", Note: "ping suffers."}))
+	if err != nil || out.Msg.GetChangeId() != "change-2" || len(out.Msg.GetWarnings()) != 0 {
+		t.Fatalf("got %v, %v", out, err)
+	}
+	req := l.created[1]
+	if req.GetAuthor() != "ann" || !req.GetNightly() || req.GetPolicy() != "hntes-two-queue" || len(req.GetPairs()) != 1 ||
+		!strings.HasPrefix(req.GetReason(), "ping suffers. Flows from ") || !strings.Contains(req.GetReason(), "10.1.0.0/24 to 10.2.0.0/24 sent 2GB in the 60 s after") {
+		t.Errorf("request %v", req)
+	}
+	if diff := cmp.Diff(endsOf(l.list(t)), []string{"192.0.2.1 10.1.0.0/24 10.2.0.0/24", "192.0.2.1 10.1.0.0/24 10.9.0.0/24"}); diff != "" {
+		t.Errorf("in force (-got +want):\n%s", diff)
+	}
+	l.shows(t, "known 10.2.0.0/24 2000000000")
+	if m := l.alphaNow(t).GetPairs()[0]; m.GetChangeId() != "change-2" {
+		t.Errorf("change set %q, want the one that redirects it", m.GetChangeId())
+	}
+}
+
+func TestARedirectNeedsAPairThatIsAlphaNow(t *testing.T) {
+	l := newLive(t, nil)
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	for name, c := range map[string]struct {
+		pair, by string
+		code     connect.Code
+	}{
+		"one that is not alpha": {"10.1.0.0/24,10.3.0.0/24", "ann", connect.CodeNotFound},
+		"nobody":                {"10.1.0.0/24,10.2.0.0/24", " ", connect.CodeInvalidArgument},
+	} {
+		if _, err := l.client.Redirect(t.Context(), connect.NewRequest(&alphav1.RedirectRequest{Pair: c.pair, By: c.by})); connect.CodeOf(err) != c.code {
+			t.Errorf("%s: %v, want %v", name, err, c.code)
+		}
+	}
+	if len(l.created) != 0 {
+		t.Errorf("%d change sets", len(l.created))
+	}
+}
+
+// TestARestartIsNoNewAlarm: etcd has what goes on.
+func TestARestartIsNoNewAlarm(t *testing.T) {
+	store := etcd(t)
+	one := newLiveOn(t, nil, store)
+	one.send(t, part("10.2.0.9", 0, 2e9))
+	one.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	one.c.Stop(context.Background())
+	two := newLiveOn(t, nil, store)
+	two.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	two.clock.set(noon.Add(2 * time.Minute))
+	two.send(t, part("10.2.0.9", time.Minute, 3e9), part("10.3.0.9", time.Minute, 3e9))
+	two.shows(t, "unidentified 10.3.0.0/24 3000000000", "unidentified 10.2.0.0/24 3000000000")
+	two.heard(t, "alpha-unidentified")
+	if e := two.alphaNow(t).GetPairs()[1].GetPair().GetEvidence(); len(e) != 2 || e[1].GetBytes() != 2e9 {
+		t.Errorf("evidence %v, want that of before the restart behind that of after it", e)
+	}
+	if m := two.alphaNow(t).GetPairs()[1]; !m.GetBegan().AsTime().Equal(noon.Add(time.Minute)) || m.GetRouter() != "wr" {
+		t.Errorf("began %v at router %q, want what was stored before the restart", m.GetBegan().AsTime(), m.GetRouter())
+	}
+	if diff := cmp.Diff(two.events(), []string{"alpha-unidentified"}); diff != "" {
+		t.Errorf("events after the restart (-got +want):\n%s", diff)
+	}
+}
+
+func TestProposals(t *testing.T) {
+	propose := func(c *Configuration) { c.Online.Mode = Propose }
+	t.Run("a change set is requested without a person", func(t *testing.T) {
+		l := newLive(t, propose)
+		l.send(t, part("10.2.0.9", 0, 2e9))
+		await.True(t, "a change set is requested", func() bool {
+			l.neighbours.mu.Lock()
+			defer l.neighbours.mu.Unlock()
+			return len(l.created) > 0
+		})
+		l.shows(t, "known 10.2.0.0/24 2000000000")
+		l.c.propose(t.Context())
+		if len(l.created) != 1 || l.created[0].GetAuthor() != "alpha online" || !l.created[0].GetNightly() {
+			t.Errorf("change sets %v", l.created)
+		}
+	})
+	t.Run("not for what sampling may explain", func(t *testing.T) {
+		l := newLive(t, propose)
+		r := part("10.2.0.9", 0, 1.001e6)
+		r.SamplingRate = 1000
+		l.send(t, r)
+		l.shows(t, "unidentified 10.2.0.0/24 1001000000")
+		if made, err := l.c.propose(t.Context()); made || err != nil {
+			t.Errorf("proposed %t, %v", made, err)
+		}
+		if m := l.alphaNow(t).GetPairs()[0]; m.GetCertain() || m.GetPair().GetEvidence()[0].GetLowBytes() >= 1e9 || m.GetPair().GetEvidence()[0].GetHighBytes() <= 1e9 {
+			t.Errorf("got %v, want bounds on both sides of the threshold", m)
+		}
+		if !slices.ContainsFunc(l.told(), func(s string) bool { return strings.Contains(s, ", by sampling between 925MB and 1.08GB") }) {
+			t.Errorf("told %q", l.told())
+		}
+	})
+	t.Run("not of an exporter that the gate refuses, and that is said once", func(t *testing.T) {
+		l := newLive(t, func(c *Configuration) { c.Online.Mode = Alarm })
+		l.hours = []*flowv1.HourQuality{exportHour(wr, noon, func(h *flowv1.HourQuality) { h.Lost = 5 })}
+		l.send(t, part("10.2.0.9", 0, 2e9))
+		l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+		for range 2 * withheldAfter {
+			if made, err := l.c.propose(t.Context()); made || err != nil {
+				t.Fatalf("proposed %t, %v", made, err)
+			}
+		}
+		l.heard(t, "redirect-withheld")
+		if diff := cmp.Diff(l.events(), []string{"alpha-unidentified", "redirect-withheld"}); diff != "" {
+			t.Errorf("events (-got +want):\n%s", diff)
+		}
+		out, err := l.client.Redirect(t.Context(), connect.NewRequest(&alphav1.RedirectRequest{Pair: "10.1.0.0/24,10.2.0.0/24", By: "ann"}))
+		if err != nil || len(out.Msg.GetWarnings()) != 1 || !strings.Contains(out.Msg.GetWarnings()[0], "a nightly run would not have added it: exporter 192.0.2.1: observation domain 0: 33.33 % of its export is missing") {
+			t.Errorf("a person's redirect: %v, %v; want it done with a warning", out, err)
+		}
+	})
+	t.Run("again where services/push is away", func(t *testing.T) {
+		l := newLive(t, func(c *Configuration) { c.Online.Mode = Alarm })
+		l.pushDown = true
+		l.send(t, part("10.2.0.9", 0, 2e9))
+		l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+		if _, err := l.c.propose(t.Context()); err == nil {
+			t.Fatal("no error while services/push is away")
+		}
+		l.neighbours.mu.Lock()
+		l.pushDown = false
+		l.neighbours.mu.Unlock()
+		l.c.retry(t.Context())
+		l.c.propose(t.Context())
+		if len(l.created) != 1 {
+			t.Errorf("%d change sets, want one", len(l.created))
+		}
+	})
+}
+
+func TestOffTakesNoFlows(t *testing.T) {
+	l := newLive(t, func(c *Configuration) { c.Online.Mode = Off })
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	out := l.alphaNow(t)
+	if l.c.watch.detector.Counts().Records != 0 || len(out.GetPairs()) != 0 || len(out.GetWarnings()) != 1 {
+		t.Errorf("got %v; want nothing, and why", out)
+	}
+}
+
+// TestChangeSetsThatFail are reported to who asked for the redirect.
+func TestARedirectThatFailsSaysSo(t *testing.T) {
+	l := newLive(t, nil)
+	l.states = map[string]pushv1.State{"change-1": pushv1.State_STATE_FAILED}
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	out, err := l.client.Redirect(t.Context(), connect.NewRequest(&alphav1.RedirectRequest{Pair: "10.1.0.0/24,10.2.0.0/24", By: "ann"}))
+	if err != nil || len(out.Msg.GetWarnings()) != 1 || !strings.Contains(out.Msg.GetWarnings()[0], "change set change-1 failed") {
+		t.Errorf("got %v, %v", out, err)
+	}
+}
+
+func TestUnreadableFlowsAreCounted(t *testing.T) {
+	l := newLive(t, nil)
+	bad := part("10.2.0.9", 0, 2e9)
+	bad.SrcAddr = []byte{1}
+	l.send(t, bad, part("10.3.0.9", 0, 2e9))
+	l.shows(t, "unidentified 10.3.0.0/24 2000000000")
+	if err := l.c.takeFlows(t.Context(), bus.Message{Topic: bus.TopicFlows, Key: wr, Value: []byte("no batch")}); err != nil {
+		t.Error(err)
+	}
+}
