@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/lab/experiments/circuits"
 	"github.com/millrace/millrace/lab/experiments/hntes"
+	"github.com/millrace/millrace/lab/experiments/online"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	"github.com/millrace/millrace/scenario"
 )
@@ -23,7 +25,8 @@ func labRunCommand() *cobra.Command {
 		Long: `A scenario with a phase that requires a redirect is run with the whole product
 beside the routers: flows are collected, alpha pairs found, a change set
 approved and pushed, and rolled back at the end. One with a phase that requires
-a circuit has one asked for over REST, and waits for its start and its end. One
+an alarm has an alpha flow found while it goes on, and redirected at once, with
+the seconds of each step. One with a phase that requires a circuit has one asked for over REST, and waits for its start and its end. One
 with a storm needs no routers: clients ask for circuits while servers are killed.
 In any other scenario each
 phase's policy is compiled, rendered and pushed to the routers' agents over
@@ -54,6 +57,8 @@ all measurements is written.`,
 				return runStorm(cmd, s, f)
 			case hntes.Needed(s):
 				return runLoop(cmd, s, f, loop)
+			case online.Needed(s):
+				return runOnline(cmd, s, f, loop)
 			case circuits.Needed(s):
 				return runCircuit(cmd, s, f, loop)
 			}
@@ -83,6 +88,25 @@ func runPhases(cmd *cobra.Command, s *scenario.Scenario, f labFlags) error {
 	return printResult(cmd, result)
 }
 
+// runOnline runs a scenario in which an alpha flow is found while it goes on.
+func runOnline(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlags) error {
+	backend, err := lab.ParseBackend(f.backend)
+	if err != nil {
+		return coded{err, exitUsage}
+	}
+	output, err := outputOf(s, f)
+	if err != nil {
+		return err
+	}
+	result, err := online.Run(cmd.Context(), s, online.Options{
+		Output: output, Listen: loop.listen, Lab: lab.Options{Name: f.name, Backend: backend}, Progress: progress(cmd),
+	})
+	if err != nil {
+		return err
+	}
+	return printJudged(cmd, result, result.Pass)
+}
+
 // runCircuit runs a scenario with a circuit from its request to its end.
 func runCircuit(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlags) error {
 	backend, err := lab.ParseBackend(f.backend)
@@ -102,13 +126,15 @@ func runCircuit(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopF
 	return printResult(cmd, result)
 }
 
-func printResult(cmd *cobra.Command, result *qos.Result) (err error) {
+func printResult(cmd *cobra.Command, result *qos.Result) error { return printJudged(cmd, result, result.Pass) }
+
+func printJudged(cmd *cobra.Command, result interface{ Print(io.Writer) error }, pass bool) (err error) {
 	if wantJSON(cmd) {
 		err = printValue(cmd, result)
 	} else {
 		err = result.Print(cmd.OutOrStdout())
 	}
-	if err == nil && !result.Pass {
+	if err == nil && !pass {
 		return coded{errors.New("an expectation was not met"), exitUnmet}
 	}
 	return err

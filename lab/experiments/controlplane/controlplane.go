@@ -1,7 +1,7 @@
 // Package controlplane runs the whole product beside a lab's routers, for experiments that need all of it.
 //
 // In: a lab that is up, settings. Out: a `millrace up` in the lab's network, whose dashboard and APIs are reached from
-// this machine. Next: lab/experiments/hntes, lab/experiments/circuits.
+// this machine. Next: lab/experiments/hntes, lab/experiments/online, lab/experiments/circuits.
 package controlplane
 
 import (

@@ -3,7 +3,6 @@ package hntes
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +18,7 @@ import (
 	"github.com/millrace/millrace/lab/experiments/controlplane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
-	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
-	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
-	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
 
 // The paper's H and interval (section II), scaled 1:100 like the rest of the scenario.
@@ -40,40 +36,10 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 		return err
 	}
 	r.say("  dashboard: %s", r.plane.URL)
-	if err := r.announceTemplates(ctx); err != nil {
+	if err := controlplane.AnnounceTemplates(ctx, r.lab); err != nil {
 		return err
 	}
-	routers := len(r.lab.Scenario.Routers)
-	return r.plane.Until(ctx, time.Minute, "all routers are in the topology and stream telemetry", func(ctx context.Context) (bool, error) {
-		t, err := r.plane.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
-		if err != nil || len(t.Msg.GetSnapshot().GetNodes()) < routers {
-			// The agents may have started after the collector looked; do not wait for its next look.
-			_, refreshed := r.plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
-			return false, errors.Join(controlplane.UnlessUnavailable(err), controlplane.UnlessUnavailable(refreshed))
-		}
-		d, err := r.plane.Telemetry.Devices(ctx, connect.NewRequest(&telemetryv1.DevicesRequest{}))
-		if err != nil {
-			return false, err
-		}
-		down := slices.ContainsFunc(d.Msg.GetDevices(), func(d *telemetryv1.Device) bool { return !d.GetConnected() })
-		return !down && len(d.Msg.GetDevices()) == routers, nil
-	})
-}
-
-// announceTemplates has exporters send their NetFlow templates to the collector
-// that has just started. By themselves they repeat them after some packets or
-// minutes, and until then what they send cannot be read (RFC 3954, section 9).
-func (r *run) announceTemplates(ctx context.Context) error {
-	for _, router := range r.lab.Scenario.Routers {
-		socket, ok := lab.ExporterControl(r.lab.Scenario, router)
-		if !ok {
-			continue
-		}
-		if _, err := r.lab.Capture(ctx, router.Name, "softflowctl", "-c", socket, "send-template"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.plane.AwaitNetwork(ctx, r.lab)
 }
 
 // dumpBefore remembers every router's kernel and FRR state, to be compared after the roll-back.

@@ -1,0 +1,138 @@
+package online
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/lab"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// AlphaGroup is the applications' group that stands for the transfer.
+const AlphaGroup = "alpha"
+
+// settle is how long after the last router has the change set what waited in the old queue may still arrive.
+const settle = 2 * time.Second
+
+// moments of the story.
+type moments struct {
+	began, recordEnd, arrived, seen, clicked, planned, applied, verified, ended time.Time
+}
+
+// momentsOf reads them from the applications, the alarm and the change set.
+func (r *run) momentsOf(p *lab.PhaseResult) (moments, error) {
+	m := moments{seen: r.seen, clicked: r.clicked, arrived: r.alarm.GetBegan().AsTime(), recordEnd: decided(r.alarm)}
+	for _, a := range p.Applications {
+		if a.Group == AlphaGroup && a.TCP != nil {
+			m.began, m.ended = a.Start, a.Start.Add(time.Duration(a.TCP.Seconds*float64(time.Second)))
+		}
+	}
+	if m.began.IsZero() {
+		return m, errors.New("the phase has no transfer of group " + AlphaGroup)
+	}
+	for _, h := range r.changed.GetHistory() {
+		switch h.GetState() {
+		case pushv1.State_STATE_PLANNED:
+			m.planned = h.GetTime().AsTime()
+		case pushv1.State_STATE_VERIFIED:
+			m.verified = h.GetTime().AsTime()
+		}
+	}
+	for _, d := range r.changed.GetDevices() {
+		if t := d.GetApplied().AsTime(); t.After(m.applied) {
+			m.applied = t
+		}
+	}
+	if !m.applied.Add(settle).Before(m.ended) {
+		return m, errors.New("the transfer was over before routers had the change set: nothing can be said of the time after it")
+	}
+	return m, nil
+}
+
+// decided is the end of the last record that the alarm's evidence rests on.
+func decided(m *alphav1.AlphaNow) time.Time {
+	var last time.Time
+	for _, e := range m.GetPair().GetEvidence() {
+		if end := e.GetLastRecordEnd().AsTime(); end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
+// conclude fills the metrics and the timeline.
+func (r *run) conclude(p *lab.PhaseResult) error {
+	m, err := r.momentsOf(p)
+	if err != nil {
+		return err
+	}
+	suffers := delay(p, m.began.Add(settle), m.clicked)
+	after := delay(p, m.applied.Add(settle), m.ended)
+	r.metric("ping/suffers_mean_ms", suffers.mean)
+	r.metric("ping/after_p50_ms", after.median)
+	r.metric("ping/after_mean_ms", after.mean)
+	r.metric("ping/after_lost", float64(after.lost))
+	r.metric("alarm/after_record_s", m.seen.Sub(m.recordEnd).Seconds())
+	r.metric("alarm/after_arrival_s", m.seen.Sub(m.arrived).Seconds())
+	r.metric("redirect/applied_s", m.applied.Sub(m.clicked).Seconds())
+	ports := r.alarm.GetPorts()
+	r.metric("alarm/has_fullest_port", boolean(len(ports) > 0 && fullest(ports) == "ge-er"))
+	for _, s := range []struct {
+		name string
+		at   time.Time
+	}{
+		{"the transfer begins", m.began}, {"the record that decides ends", m.recordEnd}, {"it arrives", m.arrived}, {"the operator sees the alarm", m.seen},
+		{"one click", m.clicked}, {"the change set is planned", m.planned}, {"the last router has it", m.applied}, {"it is verified", m.verified},
+		{"the transfer ends", m.ended},
+	} {
+		r.result.Steps = append(r.result.Steps, Step{s.name, s.at.Sub(m.began).Seconds()})
+	}
+	slices.SortStableFunc(r.result.Steps, func(a, b Step) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	return nil
+}
+
+// fullest is the port that sends most.
+func fullest(ports []*alphav1.PortNow) string {
+	return slices.MaxFunc(ports, func(a, b *alphav1.PortNow) int { return cmp.Compare(a.GetBitsPerSecond(), b.GetBitsPerSecond()) }).GetPort()
+}
+
+// echoes are those of a while, in milliseconds.
+type echoes struct {
+	mean, median float64
+	// lost are those between the first and the last that were not answered.
+	lost int
+}
+
+// delay summarises the echoes that were answered between two times.
+func delay(p *lab.PhaseResult, from, to time.Time) echoes {
+	var rtts []float64
+	var out echoes
+	for _, a := range p.Applications {
+		if a.Ping == nil {
+			continue
+		}
+		first, last := 0, 0
+		for _, e := range a.Ping.Echoes {
+			if e.At.Before(from) || !e.At.Before(to) {
+				continue
+			}
+			if rtts = append(rtts, e.RTT); len(rtts) == 1 {
+				first, last = e.Seq, e.Seq
+			}
+			first, last = min(first, e.Seq), max(last, e.Seq)
+			out.mean += e.RTT
+		}
+		if len(rtts) > 0 {
+			out.lost = last - first + 1 - len(rtts)
+		}
+	}
+	if len(rtts) == 0 {
+		return out
+	}
+	slices.Sort(rtts)
+	out.mean, out.median = out.mean/float64(len(rtts)), rtts[len(rtts)/2]
+	return out
+}
