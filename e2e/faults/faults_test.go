@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 // columns are the faults. The first are those of `make test`: each moment with one fault, each of these once, and
 // besides them etcd's older data at the last moment, when most is forgotten.
 var columns = append(slices.Clone(plane.ChangeSetFaults),
-	plane.BusFault, plane.CertificateFault, plane.LossFault, plane.RepeatFault,
+	plane.BusFault, emptyBus, plane.CertificateFault, plane.LossFault, plane.RepeatFault,
 	plane.OlderDataFault, plane.FullStateFault, plane.SlowStateFault,
 	plane.ClockFault("the clock steps 2 h forth, and back", 2*time.Hour), plane.ClockFault("the clock steps 2 h back, and forth", -2*time.Hour),
 )

@@ -48,7 +48,7 @@ func (w *workWorld) send(t *testing.T, name string, size octets) {
 	n := len(w.taken) % 200
 	batch := &flowv1.FlowBatch{BatchId: name, Records: []*flowv1.FlowRecord{flow(name, n, size)}}
 	asking(t, name+" is imported", func(ctx context.Context) error { return w.stream(ctx, func() {}, batch) })
-	w.taken = append(w.taken, size)
+	w.taken, w.sent = append(w.taken, size), append(w.sent, batch)
 }
 
 // stream imports batches; between is called after the first.
@@ -130,6 +130,7 @@ func (w *workWorld) night(t *testing.T, n int, way *faults.Link) (release func()
 	})
 	return func() { way.Set(faults.Condition{}) }, func(t *testing.T, _ bool) {
 		t.Logf("the nightly run that was struck ended with %v", <-ended)
+		w.allStored(t) // what was imported again is on its way
 		asking(t, "a nightly run", w.nightly)
 		w.settle(t)
 		w.inForce(t, netip.PrefixFrom(src, 32).String())
@@ -169,6 +170,34 @@ func (w *workWorld) settle(t *testing.T) {
 	})
 }
 
+// pairs are those in force.
+func (w *workWorld) pairs(t *testing.T) []*alphav1.Pair {
+	t.Helper()
+	var out []*alphav1.Pair
+	asking(t, "pairs are listed", func(ctx context.Context) error {
+		r, err := w.alpha.List(ctx, connect.NewRequest(&alphav1.ListRequest{}))
+		if err == nil {
+			out = r.Msg.GetPairs()
+		}
+		return err
+	})
+	return out
+}
+
+// keeps wants pairs that were in force before a fault to be so still: whatever flows are gone, none has aged out.
+func (w *workWorld) keeps(t *testing.T, before []*alphav1.Pair) {
+	t.Helper()
+	now := map[string]bool{}
+	for _, p := range w.pairs(t) {
+		now[p.GetId()] = true
+	}
+	for _, p := range before {
+		if !now[p.GetId()] {
+			t.Errorf("the pair %s to %s is no longer in force", p.GetSrc(), p.GetDst())
+		}
+	}
+}
+
 // inForce wants a pair of this source once, in a change set that is verified, and on WR.
 func (w *workWorld) inForce(t *testing.T, src string) {
 	t.Helper()
@@ -204,8 +233,8 @@ func importing(t *testing.T, w *workWorld, n int) (release func(), done func(*te
 	ctx := context.WithoutCancel(t.Context())
 	go func() { ended <- w.stream(ctx, func() { close(at); <-goOn }, batches...) }()
 	<-at
-	return func() { close(goOn) }, func(t *testing.T, _ bool) {
-		if err := <-ended; err != nil {
+	return func() { close(goOn) }, func(t *testing.T, forgot bool) {
+		if err := <-ended; err != nil || forgot {
 			t.Logf("the import that was struck ended with %v", err)
 			asking(t, "the import again", func(ctx context.Context) error { return w.stream(ctx, func() {}, batches...) })
 		}

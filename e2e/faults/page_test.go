@@ -36,7 +36,8 @@ const otherWork = `
 A nightly run holds if, run again, it has found its pair once, the change sets have ended, and the router has the pair; an import, if each flow is counted
 once after the file was sent again; a router's export, if each record that its template came before is counted as what it was, none by the former
 template, and the quality has the restart and what came too early; weights, if every PE has those in force, and the change is in the history once. The store counts what was taken before, and
-nothing twice. An event reports that etcd has older data; weights that it has forgotten are set again by hand.
+nothing twice. An event reports that etcd has older data; weights that it has forgotten are set again by hand. Flows that ClickHouse has lost are imported again, and
+whatever is lost, pairs that were in force stay.
 
 `
 
@@ -76,6 +77,8 @@ const how = `
 | a daemon of FRR is killed | SIGKILL. What watchfrr does follows after 5 s: all daemons are restarted where zebra has ended, pathd alone otherwise, and read what was saved of FRR's configuration, which has nothing of the agent's |
 | a daemon of FRR stands still | SIGSTOP, SIGCONT |
 | an exporter restarts | NetFlow v9 from the same address and port, with a later start of the system and a sequence from 0; its template has the former's number and another order of fields, and three datagrams come before it. IPFIX tells no start of the system: there a template replaces the former of its number when it comes (RFC 7011, section 8.4), which is not in this table |
+| Kafka comes back empty | its folder is deleted and made anew, with another cluster's id: topics, messages and offsets are gone, and the topology is published again, as its collector does |
+| ClickHouse comes back with older data | its folder is copied before the work, and put back while the other services run |
 | messages come twice | the last 100 of each topic are appended again, twice, newest first: what a producer without idempotence does whose requests overtake each other |
 | the clock steps | the vDSO of each service's process is changed in memory, so that CLOCK_REALTIME is off while timers go on: what clock_settime(2) does to a host. A static binary takes no other libc, and a time namespace does not shift this clock. Routers, etcd and Kafka keep the time |
 `

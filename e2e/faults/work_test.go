@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
@@ -34,12 +35,12 @@ var works = []struct {
 	work
 	faults []plane.Fault
 }{
-	{work{readsFlows, "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
+	{work{readsFlows, "alpha", nightReads}, append(slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets }), olderFlows)},
 	{work{"a nightly run requests a change set", "alpha", nightAsks}, nightFaults},
 	{work{sentHalf, "alpha", importing}, slices.Concat(
-		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault, exporterRestart}, clocks)},
+		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault, exporterRestart, olderFlows}, clocks)},
 	{work{"a router exports flows", "alpha", streaming}, []plane.Fault{exporterRestart}},
-	{work{weightsReached, "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault}, clocks)},
+	{work{weightsReached, "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault, emptyBus}, clocks)},
 }
 
 var (
@@ -47,7 +48,7 @@ var (
 		plane.ClockFault("the clock steps 2 h forth, and back", 2*time.Hour), plane.ClockFault("the clock steps 2 h back, and forth", -2*time.Hour),
 	}
 	stateFaults = []plane.Fault{plane.StateFault, plane.OlderDataFault, plane.FullStateFault, plane.SlowStateFault}
-	nightFaults = slices.Concat(both("alpha"), both("flowstore"), both("push"), stateFaults, []plane.Fault{plane.BusFault, plane.RepeatFault}, clocks)
+	nightFaults = slices.Concat(both("alpha"), both("flowstore"), both("push"), stateFaults, []plane.Fault{plane.BusFault, emptyBus, plane.RepeatFault}, clocks)
 )
 
 // both are the faults of a service's process. ClickHouse is in that of the flow store.
@@ -82,8 +83,9 @@ type workWorld struct {
 	files flowv1connect.FlowCollectorServiceClient
 	alpha alphav1connect.AlphaServiceClient
 	vpn   vpnv1connect.VpnServiceClient
-	// taken are the flows whose import was answered.
+	// taken are the flows whose import was answered, sent those of them that came one by one.
 	taken []octets
+	sent  []*flowv1.FlowBatch
 }
 
 // workSettings: the window is longer than outages are, so that a run after one still reads the flows of before it.
@@ -144,13 +146,19 @@ func (w *workWorld) test(t *testing.T, work work, f plane.Fault, n int) {
 		if f.Prepare != nil {
 			f.Prepare(t, w.Plane)
 		}
-		told := w.tellings(t, work.keeper)
+		told, pairs, sent := w.tellings(t, work.keeper), w.pairs(t), len(w.sent)
 		release, done := work.begin(t, w, n)
 		f.Strike(t, w.Plane)
 		release()
 		time.Sleep(f.Lasts)
 		f.Heal(t, w.Plane)
-		done(t, f.Forgets)
+		if f.Loses {
+			for _, batch := range w.sent[sent:] {
+				asking(t, "what was lost is imported again", func(ctx context.Context) error { return w.stream(ctx, func() {}, batch) })
+			}
+		}
+		done(t, f.Forgets || f.Loses)
+		w.keeps(t, pairs)
 		if f.Forgets {
 			w.toldAgain(t, work.keeper, told)
 		}

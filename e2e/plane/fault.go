@@ -18,8 +18,9 @@ type Fault struct {
 	// Lasts is how long it stays broken.
 	Lasts time.Duration
 	Heal  func(t *testing.T, p *Plane)
-	// Forgets is true where etcd loses what was recorded since Prepare.
-	Forgets bool
+	// Forgets is true where etcd loses what was recorded since Prepare, Loses where the flow store loses what was
+	// stored since.
+	Forgets, Loses bool
 }
 
 // Away is longer than a lock outlives its owner, and than a call to a router waits.

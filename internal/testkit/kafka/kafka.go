@@ -98,6 +98,15 @@ func (b *Broker) Again(t testing.TB) {
 	b.waitReady(t)
 }
 
+// Empty has a broker that is stopped come back without its disk: no topic, no message, no offset, another cluster.
+func (b *Broker) Empty(t testing.TB) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(b.properties), "data")); err != nil {
+		t.Fatal(err)
+	}
+	format(t, b.classes, b.properties)
+}
+
 // Stop ends the broker; stopping twice is allowed.
 func (b *Broker) Stop() {
 	if b.process == nil {
