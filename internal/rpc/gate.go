@@ -1,10 +1,14 @@
 package rpc
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -25,6 +29,8 @@ type Gate struct {
 	Refused func(reason string)
 	// Record writes down what is refused, and what changes something; nil: nobody does.
 	Record Recorder
+	// Again is how often callers of open streams are looked up again; 0: every 30 s.
+	Again time.Duration
 }
 
 // BadCredentials is the reason where Who fails.
@@ -57,8 +63,43 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 			g.refuse(w, r, asked, string(no.Reason), connect.NewError(codeOf(no), no))
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(recorded(rights.With(r.Context(), asked.Who), g.Record, asked)))
+		ctx := recorded(rights.With(r.Context(), asked.Who), g.Record, asked)
+		if asked.Call.Streams && asked.Who.Credential != "" {
+			var stop func()
+			ctx, stop = g.whileIn(ctx, r, asked.Call)
+			defer stop()
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// again is the default of Gate.Again.
+const again = 30 * time.Second
+
+// whileIn is the context of a stream, which ends with its caller's login, or with the role that the call needs. A
+// caller that cannot be looked up stays: that says nothing about the login.
+func (g Gate) whileIn(ctx context.Context, r *http.Request, call rights.Call) (context.Context, func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	shown := r.Clone(ctx) // the handler may change its own
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		ticks := time.NewTicker(cmp.Or(g.Again, again))
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+			}
+			who, err := g.Who(shown)
+			if connect.CodeOf(err) == connect.CodeUnauthenticated {
+				end(err)
+			} else if no := rights.Decide(who, call); err == nil && no != nil {
+				end(connect.NewError(codeOf(no), no))
+			}
+		}
+	})
+	return ctx, func() { end(nil); looking.Wait() }
 }
 
 func hostOf(address string) string {
