@@ -185,6 +185,12 @@ faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
 	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 4h -all -outage $(OUTAGE) -build $(shell git describe --always --dirty) -page ../../docs/reference/faults.md
 
+# Not part of CI: it fetches 160 MB, and Keycloak compiles itself for minutes.
+.PHONY: keycloak
+keycloak: $(STAMPS)/go ## Log in by Keycloak beside the OpenID provider of the other tests
+	@tools/oidc/keycloak.sh
+	@MILLRACE_KEYCLOAK=$(CURDIR)/.cache/keycloak/keycloak-26.4.5 PATH="$(GO_DIR):$$PATH" go test -tags keycloak ./services/identity -run TestKeycloak -count=1 -v -timeout 20m
+
 FOR  ?= 2h
 SEED ?= 11
 

@@ -31,9 +31,7 @@ func withProvider(t *testing.T, userinfo bool, change func(*Configuration, *Depe
 			change(c, d)
 		}
 	})
-	w.mu.Lock()
-	w.clock = time.Now() // the provider's is the host's
-	w.mu.Unlock()
+	w.set(time.Now()) // the provider's is the host's
 	return w, p
 }
 
@@ -134,7 +132,8 @@ func TestAnswersOfOtherLogins(t *testing.T) {
 		"too late": func(*identityv1.EndProviderLoginRequest, *identityv1.EndProviderLoginRequest) { w.wait(provider.Life) },
 		"":         func(*identityv1.EndProviderLoginRequest, *identityv1.EndProviderLoginRequest) {},
 	} {
-		w.attempts, w.clock = newAttempts(), time.Now()
+		w.attempts = newAttempts()
+		w.set(time.Now())
 		mine, other := w.at(t, "s-ann"), w.at(t, "s-bob")
 		spoil(mine, other)
 		_, said, err := w.ends(t, mine)

@@ -57,6 +57,8 @@ func start(t *testing.T, change func(*Configuration, *Dependencies)) *world {
 
 func (w *world) now() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.clock }
 
+func (w *world) set(now time.Time) { w.mu.Lock(); defer w.mu.Unlock(); w.clock = now }
+
 func (w *world) wait(d time.Duration) { w.mu.Lock(); defer w.mu.Unlock(); w.clock = w.clock.Add(d) }
 
 // caller shows a header with each request.

@@ -75,7 +75,7 @@ func (b *Browser) Confirm(t testing.TB, to, code, person string) {
 			t.Fatal(err)
 		}
 		b.read(t, answer)
-		if strings.Contains(b.page, "Sign-in Success") {
+		if strings.Contains(b.page, "Sign-in Success") || strings.Contains(b.page, "Device Login Successful") {
 			return
 		}
 		answer, err = b.submit(t, person, code)
@@ -108,7 +108,7 @@ func (b *Browser) submit(t testing.TB, person, code string) (*http.Response, err
 	for _, f := range hidden.FindAllStringSubmatch(found[2], -1) {
 		values.Set(f[1], html.UnescapeString(f[2]))
 	}
-	for name, value := range map[string]string{"login": person, "password": "any", "user_code": code} {
+	for name, value := range map[string]string{"login": person, "username": person, "password": "any", "user_code": code} {
 		if strings.Contains(found[2], `name="`+name+`"`) && !values.Has(name) {
 			values.Set(name, value)
 		}

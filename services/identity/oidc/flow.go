@@ -160,10 +160,11 @@ type Device struct {
 	Until               time.Time
 }
 
-// device is what is sealed in a handle.
+// device is what is sealed in a handle. RFC 8628 has no PKCE; Keycloak asks for it where a client must use it, and
+// others ignore it.
 type device struct {
-	ID, Code string
-	Until    time.Time
+	ID, Code, Verifier string
+	Until              time.Time
 }
 
 // maxDevice is how long a code may be valid, whatever the provider says.
@@ -178,12 +179,13 @@ func (c *Client) BeginDevice(ctx context.Context) (Device, error) {
 	if p.device == "" {
 		return Device{}, errors.New("the OpenID provider has no device flow (RFC 8628)")
 	}
-	got, err := c.askDevice(ctx, p)
+	verifier := oauth2.GenerateVerifier()
+	got, err := c.askDevice(ctx, p, verifier)
 	if err != nil {
 		return Device{}, err
 	}
 	until := c.now().Add(min(time.Duration(got.Expires)*time.Second, maxDevice))
-	raw, err := json.Marshal(device{random(), got.DeviceCode, until})
+	raw, err := json.Marshal(device{random(), got.DeviceCode, verifier, until})
 	if err != nil {
 		return Device{}, fmt.Errorf("encode a login: %w", err)
 	}
@@ -205,8 +207,11 @@ type deviceAnswer struct {
 }
 
 // askDevice shows the client's secret, which oauth2.Config.DeviceAuth does not.
-func (c *Client) askDevice(ctx context.Context, p *provider) (deviceAnswer, error) {
-	form := url.Values{"client_id": {c.cfg.ClientID}, "scope": {strings.Join(c.cfg.Scopes, " ")}}
+func (c *Client) askDevice(ctx context.Context, p *provider, verifier string) (deviceAnswer, error) {
+	form := url.Values{
+		"client_id": {c.cfg.ClientID}, "scope": {strings.Join(c.cfg.Scopes, " ")},
+		"code_challenge": {oauth2.S256ChallengeFromVerifier(verifier)}, "code_challenge_method": {"S256"},
+	}
 	if p.config.Endpoint.AuthStyle == oauth2.AuthStyleInParams {
 		form.Set("client_secret", c.secret)
 	}
@@ -263,7 +268,7 @@ func (c *Client) Poll(ctx context.Context, handle string) (Person, error) {
 	config := p.config
 	config.RedirectURL = ""
 	token, err := config.Exchange(c.context(ctx), "", oauth2.SetAuthURLParam("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
-		oauth2.SetAuthURLParam("device_code", d.Code))
+		oauth2.SetAuthURLParam("device_code", d.Code), oauth2.VerifierOption(d.Verifier))
 	if err != nil {
 		return Person{}, answered(err)
 	}
