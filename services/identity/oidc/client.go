@@ -118,7 +118,10 @@ func (c *Client) context(ctx context.Context) context.Context { return oidc.Clie
 // AwayError tells that the provider could not be asked: it says nothing about the person.
 type AwayError struct{ err error }
 
-func (e *AwayError) Error() string { return "the OpenID provider does not answer: " + e.err.Error() }
+// Error has no more of a page that the provider sent than a line: strangers get it, too.
+func (e *AwayError) Error() string {
+	return "the OpenID provider does not answer: " + plain(e.err.Error())
+}
 
 // Unwrap gives the cause.
 func (e *AwayError) Unwrap() error { return e.err }
@@ -151,13 +154,14 @@ func (c *Client) discover(ctx context.Context) (*provider, error) {
 	var more struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
 		Device  string   `json:"device_authorization_endpoint"`
+		Keys    string   `json:"jwks_uri"`
 		Says    bool     `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := found.Claims(&more); err != nil {
 		return nil, err
 	}
 	endpoint := found.Endpoint()
-	for _, e := range []string{endpoint.AuthURL, endpoint.TokenURL, found.UserInfoEndpoint(), more.Device} {
+	for _, e := range []string{endpoint.AuthURL, endpoint.TokenURL, found.UserInfoEndpoint(), more.Device, more.Keys} {
 		if e != "" && strings.HasPrefix(c.cfg.Issuer, "https://") && !strings.HasPrefix(e, "https://") {
 			return nil, fmt.Errorf("its discovery document names %s, which is not https", e)
 		}
@@ -180,6 +184,9 @@ func (c *Client) person(ctx context.Context, p *provider, token *oauth2.Token, n
 	}
 	verifier := p.Verifier(&oidc.Config{ClientID: c.cfg.ClientID, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true}) // check does that
 	verified, err := verifier.Verify(c.context(ctx), raw)
+	if err != nil && strings.Contains(err.Error(), keysFailed) {
+		return Person{}, &AwayError{err}
+	}
 	if err != nil {
 		return Person{}, err
 	}
@@ -208,6 +215,9 @@ func (c *Client) person(ctx context.Context, p *provider, token *oauth2.Token, n
 	who.Refresh = token.RefreshToken
 	return who, err
 }
+
+// keysFailed is in the library's error where the keys could not be read, which has no type.
+const keysFailed = "fetching keys"
 
 var errNoToken = errors.New("the provider sent no id_token")
 

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
@@ -32,7 +34,9 @@ type liar struct {
 	nonce      string
 	discovered int
 	down       bool
-	config     map[string]any
+	// broken is a path that answers 502, with a long body.
+	broken string
+	config map[string]any
 }
 
 const clientSecret = "a secret of the client"
@@ -72,6 +76,8 @@ func (l *liar) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case l.down:
 		http.Error(w, "no", http.StatusBadGateway)
+	case r.URL.Path == l.broken:
+		http.Error(w, strings.Repeat("no\x1b[31m\u009b31m\n", 10_000), http.StatusBadGateway)
 	case r.URL.Path == "/.well-known/openid-configuration":
 		l.discovered++
 		say(l.config)
@@ -270,8 +276,40 @@ func TestEndpointsAreAsSecureAsTheIssuer(t *testing.T) {
 	t.Cleanup(secure.Close)
 	l.config["issuer"] = secure.URL
 	c.cfg.Issuer, c.http = secure.URL, secure.Client()
-	if _, err := l.login(t, c); err == nil || !strings.Contains(err.Error(), "not https") {
-		t.Errorf("got %v", err)
+	names := []string{"authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "device_authorization_endpoint"}
+	for _, plain := range names {
+		for _, name := range names {
+			l.config[name] = secure.URL + "/x"
+		}
+		l.config[plain] = l.URL + "/x"
+		c.found, c.failedBy = nil, nil
+		if _, _, err := c.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "not https") {
+			t.Errorf("%s without TLS: %v", plain, err)
+		}
+	}
+}
+
+// What fails at the provider says nothing about the person, and what it writes then is neither long nor can it do
+// anything to a terminal.
+func TestAProviderThatIsBroken(t *testing.T) {
+	for _, path := range []string{"/.well-known/openid-configuration", "/token", "/keys", "/info", "/device"} {
+		t.Run(path, func(t *testing.T) {
+			l, c := newLiar(t)
+			l.config["device_authorization_endpoint"] = l.URL + "/device"
+			l.broken = path
+			l.answer = func(claims map[string]any) (int, map[string]any) {
+				delete(claims, "groups")
+				return http.StatusOK, tokens(l.signed(claims))
+			}
+			_, err := l.login(t, c)
+			if path == "/device" {
+				_, err = c.BeginDevice(t.Context())
+			}
+			var down *AwayError
+			if !errors.As(err, &down) || len(err.Error()) > 500 || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("%.200q", fmt.Sprint(err))
+			}
+		})
 	}
 }
 

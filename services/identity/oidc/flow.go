@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -108,19 +109,23 @@ func (c *Client) End(ctx context.Context, e Ended, a Answer) (Person, error) {
 	return c.person(ctx, p, token, e.flow.Nonce)
 }
 
-// refusal is a code of the protocol and the provider's text, without what a terminal or a log could take for more.
+// refusal is a code of the protocol and the provider's text.
 func refusal(code, description string) string {
 	text := code
 	if description != "" {
 		text += ": " + description
 	}
-	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+	return plain(text)
+}
+
+// plain is the beginning of a text, without what a terminal or a log could take for more.
+func plain(text string) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, text)
-	runes := []rune(clean)
+	}, text))
 	return string(runes[:min(len(runes), 200)])
 }
 
