@@ -180,7 +180,7 @@ func (c *Component) ask(ctx context.Context, key string, revision int64, user *i
 	case errors.Is(err, oidc.ErrEnded):
 		result, p.ConfirmedAt, p.Refresh = "ended", nil, ""
 	case err != nil:
-		return err
+		return errors.Join(err, c.exchanged(ctx, key, revision, user, who.Refresh))
 	default:
 		user.Role, user.Provider = c.cfg.OIDC.Role(who.Groups), c.vouchedFor(who)
 		if user.GetRole() <= rights.Nobody {
@@ -198,4 +198,18 @@ func (c *Component) ask(ctx context.Context, key string, revision int64, user *i
 	}
 	c.deps.Log.Info("login ended by the OpenID provider", "name", user.GetName())
 	return c.endSessions(ctx, user.GetName())
+}
+
+// exchanged keeps a refresh token that came for one that is used up, of a person whom the rest of the answer does not
+// confirm.
+func (c *Component) exchanged(ctx context.Context, key string, revision int64, user *identityv1.UserRecord, refresh string) error {
+	if refresh == "" {
+		return nil
+	}
+	user.Provider.Refresh = c.provider.Seal(refresh, user.GetProvider().GetSubject())
+	_, err := c.deps.State.Put(context.WithoutCancel(ctx), key, revision, user)
+	if errors.Is(err, state.ErrConflict) {
+		return nil // the person logged in meanwhile, or was removed
+	}
+	return err
 }

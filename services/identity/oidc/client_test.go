@@ -313,6 +313,23 @@ func TestAProviderThatIsBroken(t *testing.T) {
 	}
 }
 
+// A refresh token that was given in exchange is there also where the rest fails: the old one is used up.
+func TestARefreshTokenThatWasExchangedIsNotLost(t *testing.T) {
+	for _, path := range []string{"/keys", "/info"} {
+		l, c := newLiar(t)
+		l.broken = path
+		l.answer = func(claims map[string]any) (int, map[string]any) {
+			delete(claims, "groups")
+			body := tokens(l.signed(claims))
+			body["refresh_token"] = "second"
+			return http.StatusOK, body
+		}
+		if who, err := c.Refresh(t.Context(), "s-ann", "first"); err == nil || who.Refresh != "second" || who.Subject != "" {
+			t.Errorf("%s fails: %+v %.200q", path, who, fmt.Sprint(err))
+		}
+	}
+}
+
 // Answers are bounded: a provider cannot fill the memory.
 func TestAnswersAreBounded(t *testing.T) {
 	l, c := newLiar(t)

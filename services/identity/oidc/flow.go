@@ -280,7 +280,8 @@ func (c *Client) Poll(ctx context.Context, handle string) (Person, error) {
 	return c.person(ctx, p, token, "")
 }
 
-// Refresh asks whether the provider still vouches for somebody, and for the groups of now.
+// Refresh asks whether the provider still vouches for somebody, and for the groups of now. With an error the person has
+// at most a refresh token: the one that came for the one that is used up now.
 func (c *Client) Refresh(ctx context.Context, subject, refresh string) (Person, error) {
 	p, err := c.provider(ctx)
 	if err != nil {
@@ -290,7 +291,11 @@ func (c *Client) Refresh(ctx context.Context, subject, refresh string) (Person, 
 	if err != nil {
 		return Person{}, answered(err)
 	}
-	return c.again(ctx, p, token, subject)
+	who, err := c.again(ctx, p, token, subject)
+	if err != nil {
+		return Person{Refresh: token.RefreshToken}, err
+	}
+	return who, nil
 }
 
 // Seal keeps a refresh token so that etcd alone does not give it away.

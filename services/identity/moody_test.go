@@ -1,0 +1,162 @@
+package identity
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+
+	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
+)
+
+// moody is a provider whose userinfo endpoint fails for whom a test says. A refresh token of it can be used once; a
+// second use is theft, after which it vouches no more.
+type moody struct {
+	*httptest.Server
+	keys *oidctest.Server
+	key  *ecdsa.PrivateKey
+	now  func() time.Time
+
+	mu     sync.Mutex
+	nonces map[string]string
+	// refresh is the one refresh token of a subject, fails who has no userinfo, asked how often somebody was refreshed.
+	refresh map[string]string
+	fails   map[string]bool
+	asked   map[string]int
+}
+
+func withMoody(t *testing.T) (*world, *moody) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &moody{
+		key: key, keys: &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "k", Algorithm: "ES256"}}},
+		nonces: map[string]string{}, refresh: map[string]string{}, fails: map[string]bool{}, asked: map[string]int{},
+	}
+	m.Server = httptest.NewServer(http.HandlerFunc(m.serve))
+	t.Cleanup(m.Close)
+	m.keys.SetIssuer(m.URL)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("a secret of the client\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, func(c *Configuration, _ *Dependencies) {
+		c.URL, c.OIDC.Issuer, c.OIDC.ClientID, c.OIDC.ClientSecretFile = "http://127.0.0.1:8080", m.URL, "millrace", secret
+		c.OIDC.Roles = map[string]string{"noc": "viewer"}
+	})
+	m.now = w.now
+	return w, m
+}
+
+func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	say := func(status int, what map[string]any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(what) // the client left
+	}
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration":
+		say(http.StatusOK, map[string]any{
+			"issuer": m.URL, "authorization_endpoint": m.URL + "/auth", "token_endpoint": m.URL + "/token", "jwks_uri": m.URL + "/keys", "userinfo_endpoint": m.URL + "/info",
+		})
+	case "/token":
+		say(m.token(r))
+	case "/info":
+		who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if m.fails[who] {
+			say(http.StatusServiceUnavailable, nil)
+			return
+		}
+		say(http.StatusOK, map[string]any{"sub": who, "preferred_username": who, "groups": []string{"noc"}})
+	default:
+		m.keys.ServeHTTP(w, r)
+	}
+}
+
+// token takes a subject as the code.
+func (m *moody) token(r *http.Request) (int, map[string]any) {
+	who, shown := r.FormValue("code"), r.FormValue("refresh_token")
+	if who == "" {
+		who, _, _ = strings.Cut(shown, "/")
+		m.asked[who]++
+		if m.refresh[who] != shown {
+			m.refresh[who] = ""
+			return http.StatusBadRequest, map[string]any{"error": "invalid_grant"}
+		}
+	}
+	m.refresh[who] = fmt.Sprint(who, "/", rand.Text())
+	now := m.now()
+	claims, _ := json.Marshal(map[string]any{ // of texts and numbers
+		"iss": m.URL, "sub": who, "aud": "millrace", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "nonce": m.nonces[who],
+	})
+	return http.StatusOK, map[string]any{
+		"access_token": who, "token_type": "Bearer", "refresh_token": m.refresh[who], "id_token": oidctest.SignIDToken(m.key, "k", "ES256", string(claims)),
+	}
+}
+
+func (m *moody) fail(who string, fails bool) { m.mu.Lock(); defer m.mu.Unlock(); m.fails[who] = fails }
+
+func (m *moody) askedFor(who string) int { m.mu.Lock(); defer m.mu.Unlock(); return m.asked[who] }
+
+// in logs somebody in there.
+func (m *moody) in(t *testing.T, w *world, who string) caller {
+	t.Helper()
+	begun, err := w.anonymous().BeginProviderLogin(t.Context(), connect.NewRequest(&identityv1.BeginProviderLoginRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(begun.Msg.GetUrl())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.mu.Lock()
+	m.nonces[who] = to.Query().Get("nonce")
+	m.mu.Unlock()
+	c, _, err := w.ends(t, &identityv1.EndProviderLoginRequest{Login: begun.Msg.GetLogin(), Code: who, State: to.Query().Get("state")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// confirms waits for the next rounds of confirmations, and runs them.
+func (w *world) confirms(t *testing.T, during time.Duration) {
+	t.Helper()
+	for until := w.now().Add(during); w.now().Before(until); {
+		w.wait(confirmEvery)
+		w.confirm(t.Context())
+	}
+}
+
+// A refresh token is used up by the question, also by one whose answer was not whole: the one that came for it is kept.
+func TestAHalfAnswerDoesNotEndALogin(t *testing.T) {
+	w, m := withMoody(t)
+	ann := m.in(t, w, "ann")
+	m.fail("ann", true)
+	w.confirms(t, w.cfg.OIDC.Recheck+2*asking)
+	if got := m.askedFor("ann"); got < 2 {
+		t.Fatalf("asked for %d times while userinfo fails", got)
+	}
+	m.fail("ann", false)
+	w.confirms(t, w.cfg.OIDC.Grace)
+	if code := w.reads(ann); code != 0 {
+		t.Errorf("a while after userinfo failed: %v", code)
+	}
+}
