@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -135,16 +136,12 @@ func (c *Component) endSessions(ctx context.Context, of string) error {
 
 // confirm asks the provider for those who logged in by it, until it does not answer.
 func (c *Component) confirm(ctx context.Context) {
-	entries, err := c.deps.State.List(ctx, usersPrefix)
+	people, err := c.allDue(ctx)
 	if err != nil {
 		c.unconfirmed(ctx, err)
 	}
-	for _, e := range entries {
-		user := &identityv1.UserRecord{}
-		if err = proto.Unmarshal(e.Value, user); err == nil && c.due(user.GetProvider(), c.deps.Now()) {
-			err = c.ask(ctx, e.Key, e.Revision, user)
-		}
-		if err != nil {
+	for _, p := range people {
+		if err = c.ask(ctx, p.key, p.revision, p.user); err != nil {
 			c.unconfirmed(ctx, err)
 		}
 		var down *oidc.AwayError
@@ -152,6 +149,36 @@ func (c *Component) confirm(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// dueUser is a person whom the provider is to be asked for.
+type dueUser struct {
+	key      string
+	revision int64
+	user     *identityv1.UserRecord
+}
+
+// allDue are those to ask for now. Those for whom no question is without an answer are first, and then who waits
+// longest, so that a few whom the provider fails to answer for do not keep it from being asked for the others.
+func (c *Component) allDue(ctx context.Context) ([]dueUser, error) {
+	entries, err := c.deps.State.List(ctx, usersPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var out []dueUser
+	var errs []error
+	for _, e := range entries {
+		user := &identityv1.UserRecord{}
+		if err := proto.Unmarshal(e.Value, user); err != nil {
+			errs = append(errs, fmt.Errorf("decode %s: %w", e.Key, err))
+		} else if c.due(user.GetProvider(), c.deps.Now()) {
+			out = append(out, dueUser{e.Key, e.Revision, user})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b dueUser) int {
+		return a.user.GetProvider().GetAskingUntil().AsTime().Compare(b.user.GetProvider().GetAskingUntil().AsTime())
+	})
+	return out, errors.Join(errs...)
 }
 
 func (c *Component) unconfirmed(ctx context.Context, err error) {

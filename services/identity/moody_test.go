@@ -160,3 +160,18 @@ func TestAHalfAnswerDoesNotEndALogin(t *testing.T) {
 		t.Errorf("a while after userinfo failed: %v", code)
 	}
 }
+
+// Those whom the provider fails to answer for do not keep it from being asked for the others.
+func TestSomeWhoFailDoNotEndTheLoginsOfOthers(t *testing.T) {
+	w, m := withMoody(t)
+	bob := m.in(t, w, "bob")
+	for i := range 6 {
+		who := fmt.Sprint("a", i)
+		m.in(t, w, who)
+		m.fail(who, true)
+	}
+	w.confirms(t, w.cfg.OIDC.Grace+w.cfg.OIDC.Recheck)
+	if code := w.reads(bob); code != 0 {
+		t.Errorf("bob is confirmed no more: %v, asked for %d times", code, m.askedFor("bob"))
+	}
+}
