@@ -140,8 +140,20 @@ func (c *Component) confirm(ctx context.Context) {
 	if err != nil {
 		c.unconfirmed(ctx, err)
 	}
+	if len(people) == 0 {
+		return
+	}
+	in, err := c.loggedIn(ctx)
+	if err != nil {
+		c.unconfirmed(ctx, err)
+		return
+	}
 	for _, p := range people {
-		if err = c.ask(ctx, p.key, p.revision, p.user); err != nil {
+		question := c.ask
+		if !in[p.user.GetName()] {
+			question = c.forget
+		}
+		if err = question(ctx, p.key, p.revision, p.user); err != nil {
 			c.unconfirmed(ctx, err)
 		}
 		var down *oidc.AwayError
@@ -179,6 +191,37 @@ func (c *Component) allDue(ctx context.Context) ([]dueUser, error) {
 		return a.user.GetProvider().GetAskingUntil().AsTime().Compare(b.user.GetProvider().GetAskingUntil().AsTime())
 	})
 	return out, errors.Join(errs...)
+}
+
+// loggedIn are those who have a session or a token.
+func (c *Component) loggedIn(ctx context.Context) (map[string]bool, error) {
+	sessions, err := listed[identityv1.SessionRecord](ctx, c.deps.State, sessionsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := listed[identityv1.TokenRecord](ctx, c.deps.State, tokensPrefix)
+	if err != nil {
+		return nil, err
+	}
+	in, now := map[string]bool{}, c.deps.Now()
+	for _, s := range sessions {
+		in[s.GetUser()] = in[s.GetUser()] || now.Before(s.GetExpiresAt().AsTime())
+	}
+	for _, t := range tokens {
+		in[t.GetUser()] = in[t.GetUser()] || now.Before(t.GetExpiresAt().AsTime())
+	}
+	return in, nil
+}
+
+// forget deletes the refresh token of a person who has logged out: by questions that nobody needs, the provider would
+// take the person for active for ever.
+func (c *Component) forget(ctx context.Context, key string, revision int64, user *identityv1.UserRecord) error {
+	user.Provider.Refresh = ""
+	_, err := c.deps.State.Put(ctx, key, revision, user)
+	if errors.Is(err, state.ErrConflict) {
+		return nil // the person logs in
+	}
+	return err
 }
 
 func (c *Component) unconfirmed(ctx context.Context, err error) {

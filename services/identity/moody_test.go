@@ -175,3 +175,31 @@ func TestSomeWhoFailDoNotEndTheLoginsOfOthers(t *testing.T) {
 		t.Errorf("bob is confirmed no more: %v, asked for %d times", code, m.askedFor("bob"))
 	}
 }
+
+// Who has logged out is asked for no more, and has no refresh token here; who has a token only is.
+func TestNobodyIsAskedForAfterTheLogOut(t *testing.T) {
+	w, m := withMoody(t)
+	ann, bob := m.in(t, w, "ann"), m.in(t, w, "bob")
+	secret, _ := w.token(t, bob, &identityv1.CreateTokenRequest{Name: "ci"})
+	for _, c := range []caller{ann, bob} {
+		if _, err := w.as(c).Logout(t.Context(), connect.NewRequest(&identityv1.LogoutRequest{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.confirms(t, 2*w.cfg.OIDC.Grace)
+	if got := m.askedFor("ann"); got != 0 {
+		t.Errorf("ann, who logged out, was asked for %d times", got)
+	}
+	user := &identityv1.UserRecord{}
+	if _, err := w.deps.State.Get(t.Context(), userKey("ann"), user); err != nil || user.GetProvider().GetRefresh() != "" {
+		t.Errorf("%v %v", user, err)
+	}
+	if code := w.reads(bearer(secret)); code != 0 {
+		t.Errorf("bob's token: %v", code)
+	}
+	m.in(t, w, "ann")
+	w.confirms(t, w.cfg.OIDC.Recheck)
+	if m.askedFor("ann") == 0 {
+		t.Error("ann is not asked for after the next login")
+	}
+}
