@@ -39,7 +39,7 @@ func wait(count, free int) time.Duration {
 
 // attempt is one that is not decided yet: it counts as a failure until withdraw.
 type attempt struct {
-	// name and address are its keys.
+	// name and address are its keys; a name may be missing.
 	name, address string
 	at            time.Time
 	// before is what was there, by key.
@@ -51,7 +51,18 @@ type attempt struct {
 // their names.
 func (a *attempts) begin(name, address string, now time.Time) (time.Duration, attempt) {
 	address = place(address)
-	try := attempt{"n " + logged(name) + " " + address, "a " + address, now, map[string]failure{}}
+	return a.count(attempt{name: "n " + logged(name) + " " + address, address: "a " + address, at: now})
+}
+
+// beginByProvider is begin for an attempt whose name the provider will say: it counts for the address alone, which may
+// be that of many people.
+func (a *attempts) beginByProvider(address string, now time.Time) (time.Duration, attempt) {
+	return a.count(attempt{address: "a " + place(address), at: now})
+}
+
+func (a *attempts) count(try attempt) (time.Duration, attempt) {
+	now := try.at
+	try.before = map[string]failure{}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := func(key string, free int) time.Duration {
@@ -65,6 +76,9 @@ func (a *attempts) begin(name, address string, now time.Time) (time.Duration, at
 		a.forget(now)
 	}
 	for _, key := range []string{try.name, try.address} {
+		if key == "" {
+			continue
+		}
 		f := a.failed[key]
 		if now.Sub(f.last) > forgetAfter {
 			f.count = 0

@@ -18,8 +18,6 @@ var errNoProvider = connect.NewError(connect.CodeFailedPrecondition, errors.New(
 
 const (
 	wayProvider, wayDevice = "provider", "device"
-	// providerAttempts is the name under which an address's failed logins at the provider count; nobody can have it.
-	providerAttempts = "(provider)"
 	// maxDevices is how many logins of commands begin at once; one more begins each second.
 	maxDevices = 20
 )
@@ -90,7 +88,7 @@ func (a *api) once(ctx context.Context, login oidc.Ended) error {
 // attempt.
 func (a *api) enterBy(ctx context.Context, way string, peer connect.Peer, header http.Header, ask func() (oidc.Person, error)) (*identityv1.UserRecord, *http.Cookie, error) {
 	address := host(peer.Addr)
-	d, try := a.attempts.begin(providerAttempts, address, a.deps.Now())
+	d, try := a.attempts.beginByProvider(address, a.deps.Now())
 	if d > 0 {
 		a.metrics.logins.WithLabelValues(way, "delayed").Inc()
 		return nil, nil, delayed(d)

@@ -193,3 +193,28 @@ func TestNamesOfTheProvider(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// An address is that of many people: that some come back too late, or say no at the provider, delays nobody else.
+func TestManyLogInAtOneAddress(t *testing.T) {
+	w, m := withMoody(t)
+	for range freeFailures + 1 {
+		if _, _, err := w.ends(t, &identityv1.EndProviderLoginRequest{Login: "too late", State: "s", Error: "access_denied"}); codeIn(err) != unauthenticated {
+			t.Errorf("somebody who comes back too late: %v", err)
+		}
+	}
+	m.in(t, w, "ann")
+	for range freeFailures {
+		if _, err := w.login("no such name!", password); codeIn(err) != unauthenticated {
+			t.Errorf("a name that is none: %v", err)
+		}
+	}
+	m.in(t, w, "bob")
+	delayed := false
+	for range freeFailuresAddress + 1 {
+		_, _, err := w.ends(t, &identityv1.EndProviderLoginRequest{Login: "x"})
+		delayed = delayed || codeIn(err) == connect.CodeResourceExhausted
+	}
+	if !delayed {
+		t.Error("an address that fails again and again is not delayed")
+	}
+}
