@@ -54,6 +54,8 @@ const (
 	timeout = 10 * time.Second
 	// maxAnswer is room for keys, tokens and userinfo, in octets.
 	maxAnswer = 1 << 20
+	// leastSecret is of the client, in octets: everybody gets logins that are sealed by it, and can try words on them.
+	leastSecret = 16
 	// pause is how long after a failed discovery the next is tried.
 	pause = 5 * time.Second
 )
@@ -71,6 +73,9 @@ func New(cfg Configuration, redirect string, now func() time.Time) (*Client, err
 	secret := strings.TrimSpace(string(raw))
 	if secret == "" {
 		return nil, fmt.Errorf("client_secret_file %s is empty", cfg.ClientSecretFile)
+	}
+	if len(secret) < leastSecret {
+		return nil, fmt.Errorf("client_secret_file %s has less than %d characters, which can be guessed; let the provider make the secret", cfg.ClientSecretFile, leastSecret)
 	}
 	s, err := newSealer(secret)
 	if err != nil {

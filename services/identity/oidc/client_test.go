@@ -383,8 +383,15 @@ func TestSecretsThatAreNone(t *testing.T) {
 	if _, err := New(cfg, "", time.Now); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("an empty one: %v", err)
 	}
+	// Strangers have what is sealed by it, and can try words out.
+	if err := os.WriteFile(cfg.ClientSecretFile, []byte("changeme-please\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(cfg, "", time.Now); err == nil || !strings.Contains(err.Error(), "guess") {
+		t.Errorf("one that can be guessed: %v", err)
+	}
 	cfg.CA = cfg.ClientSecretFile
-	if err := os.WriteFile(cfg.ClientSecretFile, []byte("secret\n"), 0o600); err != nil {
+	if err := os.WriteFile(cfg.ClientSecretFile, []byte(clientSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(cfg, "", time.Now); err == nil || !strings.Contains(err.Error(), "no certificate") {
