@@ -61,6 +61,9 @@ func printPlan(out io.Writer, p *policyv1.RouterPlan) {
 	}
 	for _, port := range p.GetPorts() {
 		fmt.Fprintf(out, "  port      %s at %s, buffer %s\n", port.GetInterface(), units.Rate(port.GetSpeed()), time.Duration(p.GetBufferTime()))
+		for _, q := range port.GetQueues() {
+			fmt.Fprintf(out, "    here    %s\n", queueText(q))
+		}
 	}
 	for _, l := range p.GetLsps() {
 		fmt.Fprintf(out, "  LSP       %s by %s\n", l.GetName(), strings.Join(segmentTexts(l.GetHops(), l.GetAdjacencies()), ", "))

@@ -74,7 +74,7 @@ type share struct {
 
 func fixedShare(beta int) share { return share{name: fmt.Sprintf("%d/%d", 100-beta, beta), beta: beta} }
 
-// looped starts at the paper's 95/5, as policies/hntes-adaptive.yaml.
+// looped starts at the paper's 95/5, as policies/hntes-split.yaml.
 func looped() share {
 	l := split.Default()
 	return share{name: Loop, beta: l.Min, law: &l}

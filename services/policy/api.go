@@ -50,6 +50,9 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 	if err != nil {
 		return nil, err
 	}
+	if in.Splits, err = splitsFromProto(req.GetSplits()); err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
 	result, err := compile.Compile(in)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
@@ -57,6 +60,9 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 	out, err := a.c.deps.Renderers.Response(result, Request{Router: req.GetRouter(), Syntax: req.GetRender(), Inventory: a.c.deps.Inventory})
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	if s := p.Split; s != nil {
+		out.Split = &policyv1.Split{Alpha: s.Alpha, Beta: s.Beta, Min: uint32(s.Min), Max: uint32(s.Max)}
 	}
 	out.Absent = absent(a.c.deps.Inventory, in.Routers)
 	return out, nil

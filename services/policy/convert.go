@@ -115,3 +115,13 @@ func problemsToProto(in []document.Problem) (out []*policyv1.Problem) {
 	}
 	return out
 }
+
+func splitsFromProto(list []*policyv1.PortSplit) (out []compile.Split, err error) {
+	for _, m := range list {
+		if m.GetRouter() == "" || m.GetInterface() == "" || m.GetBeta() < 1 || m.GetBeta() > 99 {
+			return nil, fmt.Errorf("a split of %q, port %q, with %d %% for beta: name both, and write 1 to 99", m.GetRouter(), m.GetInterface(), m.GetBeta())
+		}
+		out = append(out, compile.Split{Router: m.GetRouter(), Interface: m.GetInterface(), Beta: uint8(m.GetBeta())})
+	}
+	return out, nil
+}

@@ -49,6 +49,10 @@ func (r Renderers) Response(result compile.Result, req Request) (*policyv1.PlanR
 	for _, s := range result.Skipped {
 		out.Skipped = append(out.Skipped, &policyv1.SkippedPair{Pair: s.Pair, Reason: s.Why})
 	}
+	for _, s := range result.Ignored {
+		split := &policyv1.PortSplit{Router: s.Router, Interface: s.Interface, Beta: uint32(s.Beta)}
+		out.RefusedSplits = append(out.RefusedSplits, &policyv1.RefusedSplit{Split: split, Reason: s.Why})
+	}
 	out.Circuits = result.Circuits
 	for _, c := range result.Refused {
 		out.RefusedCircuits = append(out.RefusedCircuits, &policyv1.RefusedCircuit{Circuit: c.Circuit, Reason: c.Why})
@@ -65,7 +69,11 @@ func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 		out.Queues = append(out.Queues, queueToProto(q))
 	}
 	for _, port := range p.Ports {
-		out.Ports = append(out.Ports, &policyv1.PortScheduling{Interface: port.Interface, Speed: uint64(port.Speed)})
+		at := &policyv1.PortScheduling{Interface: port.Interface, Speed: uint64(port.Speed), Split: uint32(port.Split)}
+		for _, q := range port.Queues {
+			at.Queues = append(at.Queues, queueToProto(q))
+		}
+		out.Ports = append(out.Ports, at)
 	}
 	for _, l := range p.LSPs {
 		m := &policyv1.Lsp{Name: l.Name, Destination: l.Destination.String(), Reason: l.Reason}

@@ -41,6 +41,7 @@ func TestShippedPoliciesAreThePapersTables(t *testing.T) {
 		want          []string
 	}{
 		{"hntes-two-queue", "paper 002, section III-C: 95 and 5 %", []string{"0 beta 5% medium-low", "1 alpha 95% medium-high"}},
+		{"hntes-split", "paper 002, section III-C, where its split begins", []string{"0 beta 5% medium-low", "1 alpha 95% medium-high"}},
 		{"hntes-three-queue-scavenger", "paper 002, table II, (49,50,1); priorities of section III-D",
 			[]string{"0 beta 50% medium-low", "1 alpha 49% medium-high", "2 scavenger 1% low"}},
 		{"hntes-wred", "paper 002, table III, last row: (60,40)", []string{"0 beta 40% medium-low", "1 alpha 60% medium-high"}},

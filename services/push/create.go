@@ -40,7 +40,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 	return c.draft(ctx, &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
 		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Predict: req.GetPredict(), Nightly: req.GetNightly(),
-		ForCircuits: req.GetForCircuits(),
+		ForCircuits: req.GetForCircuits(), Splits: req.GetSplits(),
 	})
 }
 
@@ -104,7 +104,7 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 }
 
 func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
-	id := cs.GetId()
+	id, requested := cs.GetId(), cs.GetSplits()
 	plan, routers, planErr := c.intended(ctx, cs)
 	if why := tooManyCircuits(plan.GetCircuits()); planErr == nil && why != "" {
 		planErr = errors.New(why)
@@ -118,6 +118,7 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 	}
 	devices, notes, left, failed := c.compare(ctx, plan, routers, alone)
 	notes = append(notes, leftOut(plan)...)
+	notes = append(notes, refusedSplits(requested, plan)...)
 	for _, d := range devices {
 		if err := c.contents.save(ctx, d); err != nil {
 			return c.unplanned(ctx, id, err)
@@ -141,7 +142,7 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 	}
 	ours := false
 	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
-		m.Devices, m.Notes, ours = devices, notes, true
+		m.Devices, m.Notes, m.Splits, ours = devices, notes, cs.GetSplits(), true
 		m.Circuits, m.RefusedCircuits, m.LeftAlone = plan.GetCircuits(), plan.GetRefusedCircuits(), left
 		m.Canary = c.canaryOf(devices)
 		m.Size, m.ApprovalRule = sizeToProto(size), rule
@@ -167,7 +168,10 @@ func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policy
 	if err := c.settle(ctx, cs); err != nil {
 		return nil, nil, err
 	}
-	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy()}))
+	if err := c.addSplits(ctx, cs); err != nil {
+		return nil, nil, err
+	}
+	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy(), Splits: cs.GetSplits()}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,6 +77,9 @@ type plans struct {
 	// circuits are in the plans, refused are not.
 	circuits []string
 	refused  []*policyv1.RefusedCircuit
+	// splits are those of the last request; refusedSplits is what is answered of them.
+	splits        []*policyv1.PortSplit
+	refusedSplits []*policyv1.RefusedSplit
 	// away: the list of circuits in force is unavailable.
 	away bool
 	// left is how often Circuits answers before all of them end; nil: always.
@@ -89,10 +92,11 @@ func (p *plans) set(mode string) {
 	p.mode = mode
 }
 
-func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
+func (p *plans) Plan(ctx context.Context, req *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
 	p.mu.Lock()
 	mode := p.mode
-	out := &policyv1.PlanResponse{Circuits: p.circuits, RefusedCircuits: p.refused}
+	p.splits = req.Msg.GetSplits()
+	out := &policyv1.PlanResponse{Circuits: p.circuits, RefusedCircuits: p.refused, RefusedSplits: p.refusedSplits}
 	p.mu.Unlock()
 	switch mode {
 	case "broken":

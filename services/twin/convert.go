@@ -49,7 +49,9 @@ func planFromProto(m *policyv1.RouterPlan) (compile.RouterPlan, error) {
 		p.Queues = append(p.Queues, queue)
 	}
 	for _, port := range m.GetPorts() {
-		p.Ports = append(p.Ports, compile.Port{Interface: port.GetInterface(), Speed: units.Rate(port.GetSpeed())})
+		at, wrong := portFromProto(port)
+		err = errors.Join(err, wrong)
+		p.Ports = append(p.Ports, at)
 	}
 	for _, o := range m.GetPolicers() {
 		p.Policers = append(p.Policers, compile.Policer{Policer: document.Policer{Name: o.GetName(), Queue: o.GetQueue()}, Interfaces: o.GetInterfaces()})
@@ -62,6 +64,17 @@ func planFromProto(m *policyv1.RouterPlan) (compile.RouterPlan, error) {
 			}
 		}
 		p.Filters = append(p.Filters, filter)
+	}
+	return p, err
+}
+
+func portFromProto(m *policyv1.PortScheduling) (compile.Port, error) {
+	p := compile.Port{Interface: m.GetInterface(), Speed: units.Rate(m.GetSpeed()), Split: uint8(m.GetSplit())}
+	err := within("the split in percent", m.GetSplit(), 100)
+	for _, q := range m.GetQueues() {
+		queue, wrong := queueFromProto(q)
+		err = errors.Join(err, wrong)
+		p.Queues = append(p.Queues, queue)
 	}
 	return p, err
 }

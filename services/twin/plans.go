@@ -51,7 +51,7 @@ func (c *Component) port(ctx context.Context, p compile.RouterPlan, port compile
 		note("is left out: %s", why)
 		return nil
 	}
-	effects, hops, err := predict.Port(ctx, p, float64(port.Speed), loads, seed)
+	effects, hops, err := predict.Port(ctx, p.At(port), float64(port.Speed), loads, seed)
 	if ctx.Err() != nil {
 		note("is left out: there was no time for it")
 		return nil

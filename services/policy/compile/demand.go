@@ -60,7 +60,7 @@ func demandsOf(policy document.Policy, p Pair) (out []Demand) {
 	d := policy.Redirect[p.Redirect]
 	if d.LSP != nil {
 		one := Demand{From: p.Ingress, To: p.Egress, LSP: *d.LSP}
-		if q, _ := policy.QueueByName(d.Queue); d.LSP.Set() {
+		if q, _ := policy.QueueAtLeast(d.Queue); d.LSP.Set() {
 			one.Bandwidth = units.Rate(shares.SpeedFor(uint64(d.LSP.MinBandwidth), uint64(q.Weight)))
 		}
 		return []Demand{one}

@@ -130,6 +130,7 @@ func (c *compiler) result() (Result, error) {
 		}
 		c.out.Plans = append(c.out.Plans, c.plan(router))
 	}
+	c.ignored()
 	slices.Sort(c.out.Circuits)
 	slices.SortFunc(c.out.Refused, func(a, b Refused) int { return cmp.Compare(a.Circuit, b.Circuit) })
 	slices.SortFunc(c.out.Skipped, func(a, b Skipped) int { return cmp.Or(cmp.Compare(a.Pair, b.Pair), cmp.Compare(a.Why, b.Why)) })
@@ -148,6 +149,7 @@ func (c *compiler) plan(router string) RouterPlan {
 			plan.Reasons = append(plan.Reasons, fmt.Sprintf("the speed of %s is not known, so its buffer is left to the router: the weights' shares of the port's buffer", name))
 		}
 	}
+	c.split(&plan)
 	plan.Profiles = slices.SortedFunc(slices.Values(d.profiles), func(a, b Profile) int { return cmp.Compare(a.Circuit, b.Circuit) })
 	slices.SortFunc(d.attachments, compareAttachments)
 	plan.Attachments = d.attachments

@@ -27,6 +27,8 @@ type Input struct {
 	Pairs []Pair
 	// Circuits are those in force, at most one for each ID.
 	Circuits []Circuit
+	// Splits are those in force, at most one for each port.
+	Splits []Split
 	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
 	Paths  map[Demand]Path
 	NoPath map[Demand]string
@@ -79,6 +81,13 @@ type Pair struct {
 	Unmapped string
 	// Redirect is the index in the policy of the rule the pair belongs to.
 	Redirect int
+}
+
+// Split is what the policy's beta queue is guaranteed on one port instead of its weight.
+type Split struct {
+	Router, Interface string
+	// Beta is in percent of the port; the compiler keeps it within the policy's limits.
+	Beta uint8
 }
 
 // Circuit is capacity that was booked, in one direction or, between ports, in both.

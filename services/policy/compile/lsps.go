@@ -46,7 +46,7 @@ func (c *compiler) weighted(p Pair) ([]Weighted, string) {
 
 // noSet is why there are no paths that together have what the queue's share needs.
 func (c *compiler) noSet(p Pair, d Demand) string {
-	q, _ := c.in.Policy.QueueByName(c.redirect(p).Queue)
+	q, _ := c.in.Policy.QueueAtLeast(c.redirect(p).Queue)
 	return fmt.Sprintf("%s; queue %s has %d %% of it, which is to be min_bandwidth %s",
 		cmp.Or(c.in.NoPath[d], fmt.Sprintf("no paths from %s to %s have %s together", d.From, d.To, d.Bandwidth)), q.Name, q.Weight, d.LSP.MinBandwidth)
 }
@@ -58,7 +58,7 @@ func (c *compiler) checkShare(p Pair, paths []Weighted) {
 	if lsp == nil {
 		return // paths by hand name no rate
 	}
-	q, _ := c.in.Policy.QueueByName(c.redirect(p).Queue)
+	q, _ := c.in.Policy.QueueAtLeast(c.redirect(p).Queue)
 	width := paths[0].Path.Bottleneck
 	if lsp.Set() {
 		width = 0

@@ -18,6 +18,14 @@ type Result struct {
 	Circuits []string
 	// Refused are the other circuits in force, sorted by id.
 	Refused []Refused
+	// Ignored are the splits that are not followed as they are.
+	Ignored []Ignored
+}
+
+// Ignored is a split that no port has, or has otherwise, and why.
+type Ignored struct {
+	Split
+	Why string
 }
 
 // Skipped is a pair left out and why.
@@ -53,6 +61,10 @@ type Port struct {
 	Interface string
 	// Speed is zero where unknown.
 	Speed units.Rate
+	// Split is beta's share where it is not the policy's weight, percent; 0: the plan's queues hold. Queues are those
+	// of this port then.
+	Split  uint8            `json:",omitempty"`
+	Queues []document.Queue `json:",omitempty"`
 }
 
 // Policer limits what arrives on Interfaces and was put into a queue, on each of them by itself.

@@ -68,7 +68,7 @@ func (c *compiler) checkProfiles() {
 		d := c.drafts[router]
 		for _, name := range slices.Sorted(maps.Keys(d.ports)) {
 			for _, o := range c.in.Policy.Policers {
-				q, _ := c.in.Policy.QueueByName(o.Queue)
+				q, _ := c.in.Policy.QueueAtLeast(o.Queue)
 				speed := d.ports[name].Speed
 				share := guarantee(speed, q)
 				if q.Weight == 0 || speed <= o.Rate || share > o.Rate {

@@ -26,6 +26,7 @@ func (r *reader) check(p *Policy) {
 	r.checkClasses(p)
 	r.checkPolicers(p)
 	r.checkRedirects(p)
+	r.checkSplit(p)
 	r.checkPriorities(p)
 	if len(r.problems) > 0 {
 		return // these mislead where a name above is wrong

@@ -38,6 +38,8 @@ type Policy struct {
 	Policers []Policer `policy:"policers" want:"a list of policers, each beginning with - name:"`
 	// Redirect says which prefix pairs leave the default queue and path; it comes before Classes.
 	Redirect []Redirect `policy:"redirect" want:"a list of rules, each beginning with - pairs:"`
+	// Split lets two queues have other shares on single ports.
+	Split *Split `policy:"split" want:"alpha:, beta:, min: and max: below it"`
 	// Force names guard rails this policy crosses on purpose, each with the reason.
 	Force []Force `policy:"force" want:"a list of guard rails, each beginning with - guard:"`
 }

@@ -34,6 +34,9 @@ func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 		in.Pairs = append(in.Pairs, mapPair(pair, find)...)
 	}
 	n.answer(&in, find)
+	for _, s := range n.Splits {
+		in.Splits = append(in.Splits, compile.Split(s))
+	}
 	for _, c := range n.Circuits {
 		in.Circuits = append(in.Circuits, n.circuit(c, find))
 	}

@@ -29,6 +29,8 @@ type Network struct {
 	Pairs []Pair `yaml:"pairs"`
 	// Circuits are those in force.
 	Circuits []Circuit `yaml:"circuits"`
+	// Splits are those in force.
+	Splits []Split `yaml:"splits"`
 	// Paths and ECMP answer instead of a Finder.
 	Paths  []Path `yaml:"paths"`
 	ECMP   []Path `yaml:"ecmp"`
@@ -75,6 +77,13 @@ type Pair struct {
 	Ingress  string       `yaml:"ingress"`
 	Egress   string       `yaml:"egress"`
 	Unmapped string       `yaml:"unmapped"`
+}
+
+// Split is what beta is guaranteed on a port, percent.
+type Split struct {
+	Router    string `yaml:"router"`
+	Interface string `yaml:"interface"`
+	Beta      uint8  `yaml:"beta"`
 }
 
 // Circuit is a circuit in force, in one direction.

@@ -79,10 +79,11 @@ func (b *builder) link(e scenario.Endpoint, l scenario.Link) {
 // queuesOf a port by the plan its router holds, and the number of the default one; nil: one first-in first-out queue.
 func (b *builder) queuesOf(e scenario.Endpoint, l scenario.Link) (*discipline.Config, int) {
 	plan, ok := b.plans[e.Node]
-	if !ok || !slices.ContainsFunc(plan.Ports, func(p compile.Port) bool { return p.Interface == e.Interface }) {
+	i := slices.IndexFunc(plan.Ports, func(p compile.Port) bool { return p.Interface == e.Interface })
+	if !ok || i < 0 {
 		return nil, 0
 	}
-	return Queues(plan, float64(l.Rate)), defaultQueue(plan)
+	return Queues(plan.At(plan.Ports[i]), float64(l.Rate)), defaultQueue(plan)
 }
 
 // Queues are a plan's queues on a port of the given rate.

@@ -37,6 +37,12 @@ var constructs = map[string]string{
 	"Queues.WRED.LossPriority": "queues: the colour", "Queues.WRED.Min": "queues: its drop profile", "Queues.WRED.Max": "queues: its drop profile",
 	"Queues.WRED.Probability": "queues: its drop profile", "Queues.WRED.ECN": "no part of WRED: the document's check says so",
 	"Ports.Interface": "which ports have queues", "Ports.Speed": "the scenario's rate, from which it was compiled",
+	"Ports.Split": "for people: Queues has it", "Ports.Queues.Name": "as Queues", "Ports.Queues.ID": "as Queues", "Ports.Queues.Weight": "as Queues",
+	"Ports.Queues.Buffer": "as Queues", "Ports.Queues.Priority": "as Queues", "Ports.Queues.MaxRate": "as Queues", "Ports.Queues.Default": "as Queues",
+	"Ports.Queues.RED.LossPriority": "as Queues", "Ports.Queues.RED.Min": "as Queues", "Ports.Queues.RED.Max": "as Queues",
+	"Ports.Queues.RED.Probability": "as Queues", "Ports.Queues.RED.ECN": "as Queues, which have the same drop profiles",
+	"Ports.Queues.WRED.LossPriority": "as Queues", "Ports.Queues.WRED.Min": "as Queues", "Ports.Queues.WRED.Max": "as Queues",
+	"Ports.Queues.WRED.Probability": "as Queues", "Ports.Queues.WRED.ECN": "as Queues",
 	"LSPs.Name": "what rules call it", "LSPs.Destination": "the last of Hops", "LSPs.Hops": "the way; refused where no router is at it", "LSPs.Adjacencies": "links of the way",
 	"Sets.Name": "what rules call it", "Sets.Members.LSP": "one of them per flow", "Sets.Members.Weight": "its share of the flows", "LSPs.Reason": "for people",
 	"Filters.Name": "for people", "Filters.Interfaces": "where packets are looked at",
@@ -114,11 +120,11 @@ phases:
       - {name: less, kind: udp, from: H1, to: H2, port: 5002, rate: 20Mbit/s, packet: 1000B, dscp: 8, stop: 2s}
 `
 
-// The eight shipped policies, each compiled for it: the simulator's ports have what the plans configure.
+// The nine shipped policies, each compiled for it: the simulator's ports have what the plans configure.
 func TestShippedPoliciesAreSimulatedAsTheyArePlanned(t *testing.T) {
 	names, err := fs.Glob(policies.Files, "*.yaml")
-	if err != nil || len(names) != 8 {
-		t.Fatalf("%d shipped policies (%v), want 8", len(names), err)
+	if err != nil || len(names) != 9 {
+		t.Fatalf("%d shipped policies (%v), want 9", len(names), err)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
@@ -25,10 +26,23 @@ const (
 	controlShare = 5
 )
 
-func (r *renderer) schedulerOf(q document.Queue) string { return owned(r.plan.Policy + "-" + q.Name) }
+func (r *renderer) schedulerOf(q document.Queue) string {
+	return owned(r.plan.Policy + r.variant.Suffix() + "-" + q.Name)
+}
 
+// schedulers are those of each split that ports of the router have: while one is written, the plan is that of its
+// ports.
 func (r *renderer) schedulers() {
-	mapName, control, strictHigh := owned(r.plan.Policy), true, 0
+	plan := r.plan
+	for _, v := range plan.Variants() {
+		r.plan, r.variant = v.Plan, v
+		r.schedulerMap(owned(plan.Policy + v.Suffix()))
+	}
+	r.plan, r.variant = plan, compile.Variant{}
+}
+
+func (r *renderer) schedulerMap(mapName string) {
+	control, strictHigh := true, 0
 	for _, q := range r.queues() {
 		r.set("class-of-service scheduler-maps %s forwarding-class %s scheduler %s", mapName, owned(q.Name), r.schedulerOf(q))
 		r.scheduler(q)
@@ -195,10 +209,10 @@ func (r *renderer) ports() {
 	for _, p := range r.plan.Ports {
 		at := portOf(p.Interface)
 		if perUnit[at.physical] {
-			r.set("class-of-service interfaces %s unit %s scheduler-map %s", at.physical, at.unit, owned(r.plan.Policy))
+			r.set("class-of-service interfaces %s unit %s scheduler-map %s", at.physical, at.unit, owned(r.plan.Policy+p.Suffix()))
 			r.set("interfaces %s per-unit-scheduler", at.physical)
 		} else {
-			r.set("class-of-service interfaces %s scheduler-map %s", at.physical, owned(r.plan.Policy))
+			r.set("class-of-service interfaces %s scheduler-map %s", at.physical, owned(r.plan.Policy+p.Suffix()))
 		}
 		r.rewriteOn(at)
 	}

@@ -79,8 +79,10 @@ func JSON(p compile.RouterPlan) ([]byte, error) {
 
 type renderer struct {
 	plan compile.RouterPlan
-	tree *junosconf.Tree
-	errs []error
+	// variant is the split whose schedulers are being written.
+	variant compile.Variant
+	tree    *junosconf.Tree
+	errs    []error
 	// rewrites are the DSCPs that policers give packets by way of a loss priority.
 	rewrites map[rewrite]document.DSCP
 	// policer names the policer for a queue's packets, by interface.

@@ -28,7 +28,7 @@ func (w *writer) number(queue string) int {
 }
 
 func classesOf(p compile.RouterPlan, port compile.Port) []class {
-	p.Queues = ranked(p.Queues)
+	p.Queues = ranked(p.At(port).Queues)
 	queues, excess := p.Shares()
 	var out []class
 	for i, c := range shares.Classes(queues, uint64(port.Speed), excess) {

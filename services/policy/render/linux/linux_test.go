@@ -101,7 +101,7 @@ func compareClasses(t *testing.T, plan compile.RouterPlan) {
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("%s %s (-view +agent):\n%s", plan.Router, port.Interface, diff)
 		}
-		twin := predict.Queues(plan, float64(port.Speed))
+		twin := predict.Queues(plan.At(port), float64(port.Speed))
 		simulated := map[string]shares.Class{}
 		for i, c := range twin.Classes() {
 			simulated[twin.Queues[i].Name] = c

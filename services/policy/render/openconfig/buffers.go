@@ -5,26 +5,26 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/configentry"
-	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// profileOf names the buffer profile for ports of one speed: the model knows bytes, the policy shares.
+// profileOf names the buffer profile for ports of one speed and split: the model knows bytes, the policy shares.
 // Its dedicated-buffer-temporal would do without the speed, but multiplies by the queue's weight as well.
-func (r *renderer) profileOf(speed units.Rate) string {
-	return owned(r.plan.Policy + "-" + strings.ToLower(strings.TrimSuffix(speed.String(), "bit/s")))
+func (r *renderer) profileOf(port compile.Port) string {
+	return owned(r.plan.Policy + port.Suffix() + "-" + strings.ToLower(strings.TrimSuffix(port.Speed.String(), "bit/s")))
 }
 
 func (r *renderer) bufferProfiles() {
-	seen := map[units.Rate]bool{0: true}
+	seen := map[string]bool{}
 	for _, port := range r.plan.Ports {
-		if seen[port.Speed] {
+		name := r.profileOf(port)
+		if port.Speed == 0 || seen[name] {
 			continue
 		}
-		seen[port.Speed] = true
-		name := r.profileOf(port.Speed)
+		seen[name] = true
 		var queues []any
-		for _, q := range r.plan.Queues {
+		for _, q := range r.plan.At(port).Queues {
 			queues = append(queues, entry("name", owned(q.Name), object{
 				"dedicated-buffer": strconv.FormatUint(r.plan.BufferBytes(port.Speed, q), 10),
 			}, nil))

@@ -27,9 +27,9 @@ func (r *renderer) interfaces() {
 		inputs[i]["scheduler-policy"] = object{"config": object{"name": name}}
 	}
 	for _, port := range r.plan.Ports {
-		output := object{"scheduler-policy": object{"config": object{"name": owned(r.plan.Policy)}}}
+		output := object{"scheduler-policy": object{"config": object{"name": owned(r.plan.Policy + port.Suffix())}}}
 		if port.Speed > 0 {
-			output["config"] = object{"buffer-allocation-profile": r.profileOf(port.Speed)}
+			output["config"] = object{"buffer-allocation-profile": r.profileOf(port)}
 		}
 		if queues := r.managedQueues(); len(queues) > 0 {
 			output["queues"] = object{"queue": queues}

@@ -21,7 +21,13 @@ func (r *renderer) queues() {
 // beside it and sequence is only its echo. Weights are shares of the port. A
 // queue with a limit has a scheduler of its own, for the limit is the scheduler's.
 func (r *renderer) scheduler() {
-	queues := slices.Clone(r.plan.Queues)
+	for _, v := range r.plan.Variants() {
+		r.oneSchedulerPolicy(owned(r.plan.Policy+v.Suffix()), v.Plan.Queues)
+	}
+}
+
+func (r *renderer) oneSchedulerPolicy(name string, list []document.Queue) {
+	queues := slices.Clone(list)
 	slices.SortStableFunc(queues, func(a, b document.Queue) int { return int(a.Priority) - int(b.Priority) })
 	var schedulers []any
 	for len(queues) > 0 {
@@ -32,7 +38,6 @@ func (r *renderer) scheduler() {
 		schedulers = append(schedulers, r.oneScheduler(len(schedulers)+1, queues[:n]))
 		queues = queues[n:]
 	}
-	name := owned(r.plan.Policy)
 	r.add(configentry.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": schedulers}}))
 }
 

@@ -256,7 +256,9 @@ type PlanRequest struct {
 	// Empty: all routers the policy touches.
 	Router string `protobuf:"bytes,2,opt,name=router,proto3" json:"router,omitempty"`
 	// Syntax to fill RouterPlan.rendered with: openconfig, junos or linux; empty for none. Entries are always there.
-	Render        string `protobuf:"bytes,3,opt,name=render,proto3" json:"render,omitempty"`
+	Render string `protobuf:"bytes,3,opt,name=render,proto3" json:"render,omitempty"`
+	// What queues are guaranteed on single ports, where the policy has a split; ports that are not listed have its weights.
+	Splits        []*PortSplit `protobuf:"bytes,4,rep,name=splits,proto3" json:"splits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -312,6 +314,75 @@ func (x *PlanRequest) GetRender() string {
 	return ""
 }
 
+func (x *PlanRequest) GetSplits() []*PortSplit {
+	if x != nil {
+		return x.Splits
+	}
+	return nil
+}
+
+// PortSplit is what the beta queue of a policy is guaranteed on one port.
+type PortSplit struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Router    string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
+	Interface string                 `protobuf:"bytes,2,opt,name=interface,proto3" json:"interface,omitempty"`
+	// Percent of the port, within the policy's limits.
+	Beta          uint32 `protobuf:"varint,3,opt,name=beta,proto3" json:"beta,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortSplit) Reset() {
+	*x = PortSplit{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortSplit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortSplit) ProtoMessage() {}
+
+func (x *PortSplit) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortSplit.ProtoReflect.Descriptor instead.
+func (*PortSplit) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PortSplit) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *PortSplit) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *PortSplit) GetBeta() uint32 {
+	if x != nil {
+		return x.Beta
+	}
+	return 0
+}
+
 type PlanResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Plans   []*RouterPlan          `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
@@ -323,13 +394,17 @@ type PlanResponse struct {
 	Circuits []string `protobuf:"bytes,4,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	// The other circuits in force.
 	RefusedCircuits []*RefusedCircuit `protobuf:"bytes,5,rep,name=refused_circuits,json=refusedCircuits,proto3" json:"refused_circuits,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Splits of the request that are not followed as they are.
+	RefusedSplits []*RefusedSplit `protobuf:"bytes,6,rep,name=refused_splits,json=refusedSplits,proto3" json:"refused_splits,omitempty"`
+	// The policy's, if it has one.
+	Split         *Split `protobuf:"bytes,7,opt,name=split,proto3" json:"split,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -341,7 +416,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -354,7 +429,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlanResponse) GetPlans() []*RouterPlan {
@@ -392,6 +467,143 @@ func (x *PlanResponse) GetRefusedCircuits() []*RefusedCircuit {
 	return nil
 }
 
+func (x *PlanResponse) GetRefusedSplits() []*RefusedSplit {
+	if x != nil {
+		return x.RefusedSplits
+	}
+	return nil
+}
+
+func (x *PlanResponse) GetSplit() *Split {
+	if x != nil {
+		return x.Split
+	}
+	return nil
+}
+
+// Split says which queues may have other shares on single ports.
+type Split struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Alpha string                 `protobuf:"bytes,1,opt,name=alpha,proto3" json:"alpha,omitempty"`
+	Beta  string                 `protobuf:"bytes,2,opt,name=beta,proto3" json:"beta,omitempty"`
+	// Limits of beta's weight, percent of the port.
+	Min           uint32 `protobuf:"varint,3,opt,name=min,proto3" json:"min,omitempty"`
+	Max           uint32 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Split) Reset() {
+	*x = Split{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Split) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Split) ProtoMessage() {}
+
+func (x *Split) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Split.ProtoReflect.Descriptor instead.
+func (*Split) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Split) GetAlpha() string {
+	if x != nil {
+		return x.Alpha
+	}
+	return ""
+}
+
+func (x *Split) GetBeta() string {
+	if x != nil {
+		return x.Beta
+	}
+	return ""
+}
+
+func (x *Split) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Split) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+// RefusedSplit is a split that no port has, or has otherwise, and why.
+type RefusedSplit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Split         *PortSplit             `protobuf:"bytes,1,opt,name=split,proto3" json:"split,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefusedSplit) Reset() {
+	*x = RefusedSplit{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefusedSplit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefusedSplit) ProtoMessage() {}
+
+func (x *RefusedSplit) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefusedSplit.ProtoReflect.Descriptor instead.
+func (*RefusedSplit) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RefusedSplit) GetSplit() *PortSplit {
+	if x != nil {
+		return x.Split
+	}
+	return nil
+}
+
+func (x *RefusedSplit) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type CircuitsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -400,7 +612,7 @@ type CircuitsRequest struct {
 
 func (x *CircuitsRequest) Reset() {
 	*x = CircuitsRequest{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +624,7 @@ func (x *CircuitsRequest) String() string {
 func (*CircuitsRequest) ProtoMessage() {}
 
 func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +637,7 @@ func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitsRequest.ProtoReflect.Descriptor instead.
 func (*CircuitsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 type CircuitsResponse struct {
@@ -438,7 +650,7 @@ type CircuitsResponse struct {
 
 func (x *CircuitsResponse) Reset() {
 	*x = CircuitsResponse{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +662,7 @@ func (x *CircuitsResponse) String() string {
 func (*CircuitsResponse) ProtoMessage() {}
 
 func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +675,7 @@ func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitsResponse.ProtoReflect.Descriptor instead.
 func (*CircuitsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CircuitsResponse) GetCircuits() []string {
@@ -485,7 +697,7 @@ type RefusedCircuit struct {
 
 func (x *RefusedCircuit) Reset() {
 	*x = RefusedCircuit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +709,7 @@ func (x *RefusedCircuit) String() string {
 func (*RefusedCircuit) ProtoMessage() {}
 
 func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +722,7 @@ func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedCircuit.ProtoReflect.Descriptor instead.
 func (*RefusedCircuit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RefusedCircuit) GetCircuit() string {
@@ -539,7 +751,7 @@ type SkippedPair struct {
 
 func (x *SkippedPair) Reset() {
 	*x = SkippedPair{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +763,7 @@ func (x *SkippedPair) String() string {
 func (*SkippedPair) ProtoMessage() {}
 
 func (x *SkippedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +776,7 @@ func (x *SkippedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedPair.ProtoReflect.Descriptor instead.
 func (*SkippedPair) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SkippedPair) GetPair() string {
@@ -619,7 +831,7 @@ type RouterPlan struct {
 
 func (x *RouterPlan) Reset() {
 	*x = RouterPlan{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +843,7 @@ func (x *RouterPlan) String() string {
 func (*RouterPlan) ProtoMessage() {}
 
 func (x *RouterPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +856,7 @@ func (x *RouterPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPlan.ProtoReflect.Descriptor instead.
 func (*RouterPlan) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RouterPlan) GetRouter() string {
@@ -781,7 +993,7 @@ type Profile struct {
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +1005,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1018,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Profile) GetCircuit() string {
@@ -858,7 +1070,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1082,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1095,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Attachment) GetCircuit() string {
@@ -962,7 +1174,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1186,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1199,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -1016,7 +1228,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1240,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1253,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Filter) GetName() string {
@@ -1079,7 +1291,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1303,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1316,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Policer) GetName() string {
@@ -1185,7 +1397,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1409,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1422,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Action) GetDrop() bool {
@@ -1264,7 +1476,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1488,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1501,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Queue) GetName() string {
@@ -1362,7 +1574,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1586,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1599,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1430,14 +1642,18 @@ type PortScheduling struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Interface string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
 	// Bit/s.
-	Speed         uint64 `protobuf:"varint,2,opt,name=speed,proto3" json:"speed,omitempty"`
+	Speed uint64 `protobuf:"varint,2,opt,name=speed,proto3" json:"speed,omitempty"`
+	// What the beta queue of the policy's split is guaranteed here, percent; 0: the router's queues hold.
+	Split uint32 `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"`
+	// The queues of this port, with a split.
+	Queues        []*Queue `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1665,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1678,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1477,6 +1693,20 @@ func (x *PortScheduling) GetSpeed() uint64 {
 		return x.Speed
 	}
 	return 0
+}
+
+func (x *PortScheduling) GetSplit() uint32 {
+	if x != nil {
+		return x.Split
+	}
+	return 0
+}
+
+func (x *PortScheduling) GetQueues() []*Queue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
 }
 
 type Lsp struct {
@@ -1494,7 +1724,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1736,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1749,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Lsp) GetName() string {
@@ -1568,7 +1798,7 @@ type LspSet struct {
 
 func (x *LspSet) Reset() {
 	*x = LspSet{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1810,7 @@ func (x *LspSet) String() string {
 func (*LspSet) ProtoMessage() {}
 
 func (x *LspSet) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1823,7 @@ func (x *LspSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LspSet.ProtoReflect.Descriptor instead.
 func (*LspSet) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LspSet) GetName() string {
@@ -1622,7 +1852,7 @@ type LspShare struct {
 
 func (x *LspShare) Reset() {
 	*x = LspShare{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +1864,7 @@ func (x *LspShare) String() string {
 func (*LspShare) ProtoMessage() {}
 
 func (x *LspShare) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +1877,7 @@ func (x *LspShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LspShare.ProtoReflect.Descriptor instead.
 func (*LspShare) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LspShare) GetLsp() string {
@@ -1697,7 +1927,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1709,7 +1939,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,7 +1952,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -1845,7 +2075,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2087,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2100,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -1909,17 +2139,32 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x04line\x18\x02 \x01(\rR\x04line\x12\x16\n" +
 	"\x06column\x18\x03 \x01(\rR\x06column\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x10\n" +
-	"\x03fix\x18\x05 \x01(\tR\x03fix\"U\n" +
+	"\x03fix\x18\x05 \x01(\tR\x03fix\"\x8c\x01\n" +
 	"\vPlanRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
 	"\x06router\x18\x02 \x01(\tR\x06router\x12\x16\n" +
-	"\x06render\x18\x03 \x01(\tR\x06render\"\x82\x02\n" +
+	"\x06render\x18\x03 \x01(\tR\x06render\x125\n" +
+	"\x06splits\x18\x04 \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\"U\n" +
+	"\tPortSplit\x12\x16\n" +
+	"\x06router\x18\x01 \x01(\tR\x06router\x12\x1c\n" +
+	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x12\n" +
+	"\x04beta\x18\x03 \x01(\rR\x04beta\"\xfc\x02\n" +
 	"\fPlanResponse\x124\n" +
 	"\x05plans\x18\x01 \x03(\v2\x1e.millrace.policy.v1.RouterPlanR\x05plans\x129\n" +
 	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\x12\x16\n" +
 	"\x06absent\x18\x03 \x03(\tR\x06absent\x12\x1a\n" +
 	"\bcircuits\x18\x04 \x03(\tR\bcircuits\x12M\n" +
-	"\x10refused_circuits\x18\x05 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\"\x11\n" +
+	"\x10refused_circuits\x18\x05 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\x12G\n" +
+	"\x0erefused_splits\x18\x06 \x03(\v2 .millrace.policy.v1.RefusedSplitR\rrefusedSplits\x12/\n" +
+	"\x05split\x18\a \x01(\v2\x19.millrace.policy.v1.SplitR\x05split\"U\n" +
+	"\x05Split\x12\x14\n" +
+	"\x05alpha\x18\x01 \x01(\tR\x05alpha\x12\x12\n" +
+	"\x04beta\x18\x02 \x01(\tR\x04beta\x12\x10\n" +
+	"\x03min\x18\x03 \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\x04 \x01(\rR\x03max\"[\n" +
+	"\fRefusedSplit\x123\n" +
+	"\x05split\x18\x01 \x01(\v2\x1d.millrace.policy.v1.PortSplitR\x05split\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x11\n" +
 	"\x0fCircuitsRequest\".\n" +
 	"\x10CircuitsResponse\x12\x1a\n" +
 	"\bcircuits\x18\x01 \x03(\tR\bcircuits\"B\n" +
@@ -2010,10 +2255,12 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x03min\x18\x02 \x01(\rR\x03min\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\rR\x03max\x12 \n" +
 	"\vprobability\x18\x04 \x01(\rR\vprobability\x12\x10\n" +
-	"\x03ecn\x18\x05 \x01(\bR\x03ecn\"D\n" +
+	"\x03ecn\x18\x05 \x01(\bR\x03ecn\"\x8d\x01\n" +
 	"\x0ePortScheduling\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x14\n" +
-	"\x05speed\x18\x02 \x01(\x04R\x05speed\"\x89\x01\n" +
+	"\x05speed\x18\x02 \x01(\x04R\x05speed\x12\x14\n" +
+	"\x05split\x18\x03 \x01(\rR\x05split\x121\n" +
+	"\x06queues\x18\x04 \x03(\v2\x19.millrace.policy.v1.QueueR\x06queues\"\x89\x01\n" +
 	"\x03Lsp\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
@@ -2071,67 +2318,75 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
 	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
 	(*CheckResponse)(nil),    // 2: millrace.policy.v1.CheckResponse
 	(*Problem)(nil),          // 3: millrace.policy.v1.Problem
 	(*PlanRequest)(nil),      // 4: millrace.policy.v1.PlanRequest
-	(*PlanResponse)(nil),     // 5: millrace.policy.v1.PlanResponse
-	(*CircuitsRequest)(nil),  // 6: millrace.policy.v1.CircuitsRequest
-	(*CircuitsResponse)(nil), // 7: millrace.policy.v1.CircuitsResponse
-	(*RefusedCircuit)(nil),   // 8: millrace.policy.v1.RefusedCircuit
-	(*SkippedPair)(nil),      // 9: millrace.policy.v1.SkippedPair
-	(*RouterPlan)(nil),       // 10: millrace.policy.v1.RouterPlan
-	(*Profile)(nil),          // 11: millrace.policy.v1.Profile
-	(*Attachment)(nil),       // 12: millrace.policy.v1.Attachment
-	(*Scheduling)(nil),       // 13: millrace.policy.v1.Scheduling
-	(*Filter)(nil),           // 14: millrace.policy.v1.Filter
-	(*Policer)(nil),          // 15: millrace.policy.v1.Policer
-	(*Action)(nil),           // 16: millrace.policy.v1.Action
-	(*Queue)(nil),            // 17: millrace.policy.v1.Queue
-	(*DropProfile)(nil),      // 18: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil),   // 19: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),              // 20: millrace.policy.v1.Lsp
-	(*LspSet)(nil),           // 21: millrace.policy.v1.LspSet
-	(*LspShare)(nil),         // 22: millrace.policy.v1.LspShare
-	(*RedirectRule)(nil),     // 23: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),      // 24: millrace.policy.v1.ConfigEntry
+	(*PortSplit)(nil),        // 5: millrace.policy.v1.PortSplit
+	(*PlanResponse)(nil),     // 6: millrace.policy.v1.PlanResponse
+	(*Split)(nil),            // 7: millrace.policy.v1.Split
+	(*RefusedSplit)(nil),     // 8: millrace.policy.v1.RefusedSplit
+	(*CircuitsRequest)(nil),  // 9: millrace.policy.v1.CircuitsRequest
+	(*CircuitsResponse)(nil), // 10: millrace.policy.v1.CircuitsResponse
+	(*RefusedCircuit)(nil),   // 11: millrace.policy.v1.RefusedCircuit
+	(*SkippedPair)(nil),      // 12: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),       // 13: millrace.policy.v1.RouterPlan
+	(*Profile)(nil),          // 14: millrace.policy.v1.Profile
+	(*Attachment)(nil),       // 15: millrace.policy.v1.Attachment
+	(*Scheduling)(nil),       // 16: millrace.policy.v1.Scheduling
+	(*Filter)(nil),           // 17: millrace.policy.v1.Filter
+	(*Policer)(nil),          // 18: millrace.policy.v1.Policer
+	(*Action)(nil),           // 19: millrace.policy.v1.Action
+	(*Queue)(nil),            // 20: millrace.policy.v1.Queue
+	(*DropProfile)(nil),      // 21: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil),   // 22: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),              // 23: millrace.policy.v1.Lsp
+	(*LspSet)(nil),           // 24: millrace.policy.v1.LspSet
+	(*LspShare)(nil),         // 25: millrace.policy.v1.LspShare
+	(*RedirectRule)(nil),     // 26: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),      // 27: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
-	10, // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	9,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	8,  // 3: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
-	17, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	19, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	20, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	23, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	24, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	13, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	14, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	15, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	11, // 12: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
-	12, // 13: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
-	21, // 14: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
-	16, // 15: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
-	16, // 16: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	16, // 17: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	18, // 18: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	22, // 19: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
-	0,  // 20: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 21: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 22: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	6,  // 23: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
-	2,  // 24: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	5,  // 25: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	7,  // 26: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
-	24, // [24:27] is the sub-list for method output_type
-	21, // [21:24] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	5,  // 1: millrace.policy.v1.PlanRequest.splits:type_name -> millrace.policy.v1.PortSplit
+	13, // 2: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	12, // 3: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	11, // 4: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
+	8,  // 5: millrace.policy.v1.PlanResponse.refused_splits:type_name -> millrace.policy.v1.RefusedSplit
+	7,  // 6: millrace.policy.v1.PlanResponse.split:type_name -> millrace.policy.v1.Split
+	5,  // 7: millrace.policy.v1.RefusedSplit.split:type_name -> millrace.policy.v1.PortSplit
+	20, // 8: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	22, // 9: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	23, // 10: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	26, // 11: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	27, // 12: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	16, // 13: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	17, // 14: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	18, // 15: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	14, // 16: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
+	15, // 17: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
+	24, // 18: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
+	19, // 19: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
+	19, // 20: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	19, // 21: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	21, // 22: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	20, // 23: millrace.policy.v1.PortScheduling.queues:type_name -> millrace.policy.v1.Queue
+	25, // 24: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
+	0,  // 25: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 26: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 27: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	9,  // 28: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 29: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	6,  // 30: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	10, // 31: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	29, // [29:32] is the sub-list for method output_type
+	26, // [26:29] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -2139,15 +2394,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[22].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[18].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -215,7 +215,10 @@ type ChangeSet struct {
 	// When its plans, diffs and the results of its verification were deleted because nothing needs them; its history stays.
 	Collected *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=collected,proto3" json:"collected,omitempty"`
 	// W3C traceparent of the request that moved it last, which its rollout continues; empty where requests are not traced.
-	TraceParent   string `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
+	TraceParent string `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
+	// What queues are guaranteed on single ports once it is verified: those in force when it was planned, and those of the
+	// request in their place. Only where the policy has a split.
+	Splits        []*v11.PortSplit `protobuf:"bytes,33,rep,name=splits,proto3" json:"splits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -423,6 +426,13 @@ func (x *ChangeSet) GetTraceParent() string {
 		return x.TraceParent
 	}
 	return ""
+}
+
+func (x *ChangeSet) GetSplits() []*v11.PortSplit {
+	if x != nil {
+		return x.Splits
+	}
+	return nil
 }
 
 type Transition struct {
@@ -725,7 +735,9 @@ type CreateRequest struct {
 	// The nightly run asks: the change set counts against the nightly budget.
 	Nightly bool `protobuf:"varint,8,opt,name=nightly,proto3" json:"nightly,omitempty"`
 	// Circuits begin or end: where nothing but circuits changes, the rule push.approval_for_circuits is the one to approve by.
-	ForCircuits   bool `protobuf:"varint,9,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
+	ForCircuits bool `protobuf:"varint,9,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
+	// Other guarantees of queues on these ports; the others keep what they have.
+	Splits        []*v11.PortSplit `protobuf:"bytes,10,rep,name=splits,proto3" json:"splits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -821,6 +833,13 @@ func (x *CreateRequest) GetForCircuits() bool {
 		return x.ForCircuits
 	}
 	return false
+}
+
+func (x *CreateRequest) GetSplits() []*v11.PortSplit {
+	if x != nil {
+		return x.Splits
+	}
+	return nil
 }
 
 type CreateResponse struct {
@@ -1473,7 +1492,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xda\a\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\x91\b\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1503,7 +1522,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"left_alone\x18\x16 \x03(\tR\tleftAlone\x12\x18\n" +
 	"\arepairs\x18\x1e \x03(\tR\arepairs\x128\n" +
 	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\x12!\n" +
-	"\ftrace_parent\x18  \x01(\tR\vtraceParent\"\x8f\x01\n" +
+	"\ftrace_parent\x18  \x01(\tR\vtraceParent\x125\n" +
+	"\x06splits\x18! \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1530,7 +1550,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
 	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x16\n" +
 	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"\x83\x02\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\xba\x02\n" +
 	"\rCreateRequest\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x16\n" +
@@ -1540,7 +1560,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12\x18\n" +
 	"\apredict\x18\a \x01(\bR\apredict\x12\x18\n" +
 	"\anightly\x18\b \x01(\bR\anightly\x12!\n" +
-	"\ffor_circuits\x18\t \x01(\bR\vforCircuits\"E\n" +
+	"\ffor_circuits\x18\t \x01(\bR\vforCircuits\x125\n" +
+	"\x06splits\x18\n" +
+	" \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\"E\n" +
 	"\x0eCreateResponse\x123\n" +
 	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"#\n" +
 	"\vListRequest\x12\x14\n" +
@@ -1656,18 +1678,19 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*Approval)(nil),              // 23: millrace.push.v1.Approval
 	(*Size)(nil),                  // 24: millrace.push.v1.Size
 	(*v11.RefusedCircuit)(nil),    // 25: millrace.policy.v1.RefusedCircuit
-	(*v11.RouterPlan)(nil),        // 26: millrace.policy.v1.RouterPlan
-	(v11.Encoding)(0),             // 27: millrace.policy.v1.Encoding
-	(*FreezeRequest)(nil),         // 28: millrace.push.v1.FreezeRequest
-	(*UnfreezeRequest)(nil),       // 29: millrace.push.v1.UnfreezeRequest
-	(*ListFreezesRequest)(nil),    // 30: millrace.push.v1.ListFreezesRequest
-	(*ListDriftRequest)(nil),      // 31: millrace.push.v1.ListDriftRequest
-	(*InForceRequest)(nil),        // 32: millrace.push.v1.InForceRequest
-	(*FreezeResponse)(nil),        // 33: millrace.push.v1.FreezeResponse
-	(*UnfreezeResponse)(nil),      // 34: millrace.push.v1.UnfreezeResponse
-	(*ListFreezesResponse)(nil),   // 35: millrace.push.v1.ListFreezesResponse
-	(*ListDriftResponse)(nil),     // 36: millrace.push.v1.ListDriftResponse
-	(*InForceResponse)(nil),       // 37: millrace.push.v1.InForceResponse
+	(*v11.PortSplit)(nil),         // 26: millrace.policy.v1.PortSplit
+	(*v11.RouterPlan)(nil),        // 27: millrace.policy.v1.RouterPlan
+	(v11.Encoding)(0),             // 28: millrace.policy.v1.Encoding
+	(*FreezeRequest)(nil),         // 29: millrace.push.v1.FreezeRequest
+	(*UnfreezeRequest)(nil),       // 30: millrace.push.v1.UnfreezeRequest
+	(*ListFreezesRequest)(nil),    // 31: millrace.push.v1.ListFreezesRequest
+	(*ListDriftRequest)(nil),      // 32: millrace.push.v1.ListDriftRequest
+	(*InForceRequest)(nil),        // 33: millrace.push.v1.InForceRequest
+	(*FreezeResponse)(nil),        // 34: millrace.push.v1.FreezeResponse
+	(*UnfreezeResponse)(nil),      // 35: millrace.push.v1.UnfreezeResponse
+	(*ListFreezesResponse)(nil),   // 36: millrace.push.v1.ListFreezesResponse
+	(*ListDriftResponse)(nil),     // 37: millrace.push.v1.ListDriftResponse
+	(*InForceResponse)(nil),       // 38: millrace.push.v1.InForceResponse
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
@@ -1680,51 +1703,53 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	24, // 7: millrace.push.v1.ChangeSet.size:type_name -> millrace.push.v1.Size
 	25, // 8: millrace.push.v1.ChangeSet.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
 	20, // 9: millrace.push.v1.ChangeSet.collected:type_name -> google.protobuf.Timestamp
-	0,  // 10: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	20, // 11: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	26, // 12: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 13: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
-	1,  // 14: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	20, // 15: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	20, // 16: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	20, // 17: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	27, // 18: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
-	2,  // 19: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 20: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 21: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 22: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 23: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 24: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 25: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 26: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 27: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 28: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 29: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 30: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 31: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	18, // 32: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
-	28, // 33: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
-	29, // 34: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
-	30, // 35: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
-	31, // 36: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
-	32, // 37: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
-	7,  // 38: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 39: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 40: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 41: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 42: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 43: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	19, // 44: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
-	33, // 45: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
-	34, // 46: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
-	35, // 47: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
-	36, // 48: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
-	37, // 49: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
-	38, // [38:50] is the sub-list for method output_type
-	26, // [26:38] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	26, // 10: millrace.push.v1.ChangeSet.splits:type_name -> millrace.policy.v1.PortSplit
+	0,  // 11: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	20, // 12: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	27, // 13: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 14: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
+	1,  // 15: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	20, // 16: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	20, // 17: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	20, // 18: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	28, // 19: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	26, // 20: millrace.push.v1.CreateRequest.splits:type_name -> millrace.policy.v1.PortSplit
+	2,  // 21: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 22: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 23: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 24: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 25: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 26: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 27: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 28: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 29: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 30: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 31: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 32: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 33: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	18, // 34: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
+	29, // 35: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
+	30, // 36: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
+	31, // 37: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
+	32, // 38: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
+	33, // 39: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
+	7,  // 40: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 41: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 42: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 43: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 44: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 45: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 46: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	34, // 47: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	35, // 48: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	36, // 49: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	37, // 50: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
+	38, // 51: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
+	40, // [40:52] is the sub-list for method output_type
+	28, // [28:40] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }

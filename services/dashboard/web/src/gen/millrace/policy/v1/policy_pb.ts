@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkihwUKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50EiwKCGxzcF9zZXRzGBAgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkxzcFNldCJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIpIBCgpBdHRhY2htZW50Eg8KB2NpcmN1aXQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgJEgwKBHZsYW4YBCABKA0SDgoGbnVtYmVyGAUgASgNEg0KBWxvY2FsGAYgASgJEg4KBnJlbW90ZRgHIAEoCRINCgVxdWV1ZRgIIAEoCRILCgNsc3AYCSABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIIjIKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBCJbCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCRITCgthZGphY2VuY2llcxgFIAMoCSJCCgZMc3BTZXQSDAoEbmFtZRgBIAEoCRIqCgRsc3BzGAIgAygLMhwubWlsbHJhY2UucG9saWN5LnYxLkxzcFNoYXJlIicKCExzcFNoYXJlEgsKA2xzcBgBIAEoCRIOCgZ3ZWlnaHQYAiABKA0ilAIKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBEg8KB2NpcmN1aXQYDiABKAkSEAoIcHJvZmlsZWQYUCABKAhCBwoFX21hcmsiWQoLQ29uZmlnRW50cnkSDAoEcGF0aBgBIAEoCRIuCghlbmNvZGluZxgCIAEoDjIcLm1pbGxyYWNlLnBvbGljeS52MS5FbmNvZGluZxIMCgRib2R5GAMgASgJKlUKCEVuY29kaW5nEhgKFEVOQ09ESU5HX1VOU1BFQ0lGSUVEEAASFgoSRU5DT0RJTkdfSlNPTl9JRVRGEAESFwoTRU5DT0RJTkdfSlVOT1NfVEVYVBACMpcCCg1Qb2xpY3lTZXJ2aWNlElQKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlIgbqtRgCCAISUQoEUGxhbhIfLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVxdWVzdBogLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVzcG9uc2UiBuq1GAIIAhJdCghDaXJjdWl0cxIjLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1JlcXVlc3QaJC5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXNwb25zZSIG6rUYAggCQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z", [file_millrace_rights_v1_rights]);
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkibAoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkSLQoGc3BsaXRzGAQgAygLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdCI8CglQb3J0U3BsaXQSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIMCgRiZXRhGAMgASgNIrMCCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyEg4KBmFic2VudBgDIAMoCRIQCghjaXJjdWl0cxgEIAMoCRI8ChByZWZ1c2VkX2NpcmN1aXRzGAUgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRDaXJjdWl0EjgKDnJlZnVzZWRfc3BsaXRzGAYgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRTcGxpdBIoCgVzcGxpdBgHIAEoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5TcGxpdCI+CgVTcGxpdBINCgVhbHBoYRgBIAEoCRIMCgRiZXRhGAIgASgJEgsKA21pbhgDIAEoDRILCgNtYXgYBCABKA0iTAoMUmVmdXNlZFNwbGl0EiwKBXNwbGl0GAEgASgLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdBIOCgZyZWFzb24YAiABKAkiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkihwUKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50EiwKCGxzcF9zZXRzGBAgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkxzcFNldCJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIpIBCgpBdHRhY2htZW50Eg8KB2NpcmN1aXQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgJEgwKBHZsYW4YBCABKA0SDgoGbnVtYmVyGAUgASgNEg0KBWxvY2FsGAYgASgJEg4KBnJlbW90ZRgHIAEoCRINCgVxdWV1ZRgIIAEoCRILCgNsc3AYCSABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIImwKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBBINCgVzcGxpdBgDIAEoDRIpCgZxdWV1ZXMYBCADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuUXVldWUiWwoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAkSEwoLYWRqYWNlbmNpZXMYBSADKAkiQgoGTHNwU2V0EgwKBG5hbWUYASABKAkSKgoEbHNwcxgCIAMoCzIcLm1pbGxyYWNlLnBvbGljeS52MS5Mc3BTaGFyZSInCghMc3BTaGFyZRILCgNsc3AYASABKAkSDgoGd2VpZ2h0GAIgASgNIpQCCgxSZWRpcmVjdFJ1bGUSEAoIc2VxdWVuY2UYASABKA0SDAoEcGFpchgCIAEoCRILCgNzcmMYAyABKAkSCwoDZHN0GAQgASgJEg0KBXF1ZXVlGAUgASgJEgsKA2xzcBgGIAEoCRIOCgZmaWx0ZXIYByABKAkSDQoFY2xhc3MYCCABKAkSDQoFZHNjcHMYCSADKA0SEAoIcHJvdG9jb2wYCiABKA0SFAoMc291cmNlX3BvcnRzGAsgASgJEhkKEWRlc3RpbmF0aW9uX3BvcnRzGAwgASgJEhEKBG1hcmsYDSABKA1IAIgBARIPCgdjaXJjdWl0GA4gASgJEhAKCHByb2ZpbGVkGFAgASgIQgcKBV9tYXJrIlkKC0NvbmZpZ0VudHJ5EgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDAoEYm9keRgDIAEoCSpVCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhYKEkVOQ09ESU5HX0pTT05fSUVURhABEhcKE0VOQ09ESU5HX0pVTk9TX1RFWFQQAjKXAgoNUG9saWN5U2VydmljZRJUCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZSIG6rUYAggCElEKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlIgbqtRgCCAISXQoIQ2lyY3VpdHMSIy5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXF1ZXN0GiQubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVzcG9uc2UiBuq1GAIIAkLTAQoWY29tLm1pbGxyYWNlLnBvbGljeS52MUILUG9saWN5UHJvdG9QAVpCZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcG9saWN5L3YxO3BvbGljeXYxogIDTVBYqgISTWlsbHJhY2UuUG9saWN5LlYxygISTWlsbHJhY2VcUG9saWN5XFYx4gIeTWlsbHJhY2VcUG9saWN5XFYxXEdQQk1ldGFkYXRh6gIUTWlsbHJhY2U6OlBvbGljeTo6VjFiBnByb3RvMw", [file_millrace_rights_v1_rights]);
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -117,6 +117,13 @@ export type PlanRequest = Message<"millrace.policy.v1.PlanRequest"> & {
    * @generated from field: string render = 3;
    */
   render: string;
+
+  /**
+   * What queues are guaranteed on single ports, where the policy has a split; ports that are not listed have its weights.
+   *
+   * @generated from field: repeated millrace.policy.v1.PortSplit splits = 4;
+   */
+  splits: PortSplit[];
 };
 
 /**
@@ -125,6 +132,37 @@ export type PlanRequest = Message<"millrace.policy.v1.PlanRequest"> & {
  */
 export const PlanRequestSchema: GenMessage<PlanRequest> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 3);
+
+/**
+ * PortSplit is what the beta queue of a policy is guaranteed on one port.
+ *
+ * @generated from message millrace.policy.v1.PortSplit
+ */
+export type PortSplit = Message<"millrace.policy.v1.PortSplit"> & {
+  /**
+   * @generated from field: string router = 1;
+   */
+  router: string;
+
+  /**
+   * @generated from field: string interface = 2;
+   */
+  interface: string;
+
+  /**
+   * Percent of the port, within the policy's limits.
+   *
+   * @generated from field: uint32 beta = 3;
+   */
+  beta: number;
+};
+
+/**
+ * Describes the message millrace.policy.v1.PortSplit.
+ * Use `create(PortSplitSchema)` to create a new message.
+ */
+export const PortSplitSchema: GenMessage<PortSplit> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 4);
 
 /**
  * @generated from message millrace.policy.v1.PlanResponse
@@ -161,6 +199,20 @@ export type PlanResponse = Message<"millrace.policy.v1.PlanResponse"> & {
    * @generated from field: repeated millrace.policy.v1.RefusedCircuit refused_circuits = 5;
    */
   refusedCircuits: RefusedCircuit[];
+
+  /**
+   * Splits of the request that are not followed as they are.
+   *
+   * @generated from field: repeated millrace.policy.v1.RefusedSplit refused_splits = 6;
+   */
+  refusedSplits: RefusedSplit[];
+
+  /**
+   * The policy's, if it has one.
+   *
+   * @generated from field: millrace.policy.v1.Split split = 7;
+   */
+  split?: Split | undefined;
 };
 
 /**
@@ -168,7 +220,67 @@ export type PlanResponse = Message<"millrace.policy.v1.PlanResponse"> & {
  * Use `create(PlanResponseSchema)` to create a new message.
  */
 export const PlanResponseSchema: GenMessage<PlanResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 4);
+  messageDesc(file_millrace_policy_v1_policy, 5);
+
+/**
+ * Split says which queues may have other shares on single ports.
+ *
+ * @generated from message millrace.policy.v1.Split
+ */
+export type Split = Message<"millrace.policy.v1.Split"> & {
+  /**
+   * @generated from field: string alpha = 1;
+   */
+  alpha: string;
+
+  /**
+   * @generated from field: string beta = 2;
+   */
+  beta: string;
+
+  /**
+   * Limits of beta's weight, percent of the port.
+   *
+   * @generated from field: uint32 min = 3;
+   */
+  min: number;
+
+  /**
+   * @generated from field: uint32 max = 4;
+   */
+  max: number;
+};
+
+/**
+ * Describes the message millrace.policy.v1.Split.
+ * Use `create(SplitSchema)` to create a new message.
+ */
+export const SplitSchema: GenMessage<Split> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 6);
+
+/**
+ * RefusedSplit is a split that no port has, or has otherwise, and why.
+ *
+ * @generated from message millrace.policy.v1.RefusedSplit
+ */
+export type RefusedSplit = Message<"millrace.policy.v1.RefusedSplit"> & {
+  /**
+   * @generated from field: millrace.policy.v1.PortSplit split = 1;
+   */
+  split?: PortSplit | undefined;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.RefusedSplit.
+ * Use `create(RefusedSplitSchema)` to create a new message.
+ */
+export const RefusedSplitSchema: GenMessage<RefusedSplit> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 7);
 
 /**
  * @generated from message millrace.policy.v1.CircuitsRequest
@@ -181,7 +293,7 @@ export type CircuitsRequest = Message<"millrace.policy.v1.CircuitsRequest"> & {
  * Use `create(CircuitsRequestSchema)` to create a new message.
  */
 export const CircuitsRequestSchema: GenMessage<CircuitsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 5);
+  messageDesc(file_millrace_policy_v1_policy, 8);
 
 /**
  * @generated from message millrace.policy.v1.CircuitsResponse
@@ -200,7 +312,7 @@ export type CircuitsResponse = Message<"millrace.policy.v1.CircuitsResponse"> & 
  * Use `create(CircuitsResponseSchema)` to create a new message.
  */
 export const CircuitsResponseSchema: GenMessage<CircuitsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 6);
+  messageDesc(file_millrace_policy_v1_policy, 9);
 
 /**
  * RefusedCircuit is a circuit in force that no router gets.
@@ -226,7 +338,7 @@ export type RefusedCircuit = Message<"millrace.policy.v1.RefusedCircuit"> & {
  * Use `create(RefusedCircuitSchema)` to create a new message.
  */
 export const RefusedCircuitSchema: GenMessage<RefusedCircuit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 7);
+  messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
  * SkippedPair is a pair no rule was made for.
@@ -252,7 +364,7 @@ export type SkippedPair = Message<"millrace.policy.v1.SkippedPair"> & {
  * Use `create(SkippedPairSchema)` to create a new message.
  */
 export const SkippedPairSchema: GenMessage<SkippedPair> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 8);
+  messageDesc(file_millrace_policy_v1_policy, 11);
 
 /**
  * RouterPlan is the whole intended config of one router as far as Millrace manages it: what is not in it is removed.
@@ -375,7 +487,7 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  * Use `create(RouterPlanSchema)` to create a new message.
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 9);
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * Profile is the rate of a circuit where it enters: what its rules match is counted on all interfaces together.
@@ -413,7 +525,7 @@ export type Profile = Message<"millrace.policy.v1.Profile"> & {
  * Use `create(ProfileSchema)` to create a new message.
  */
 export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * Attachment is one end of a circuit between ports.
@@ -478,7 +590,7 @@ export type Attachment = Message<"millrace.policy.v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
  * Scheduling is the part of weighted round robin that queues have in common.
@@ -506,7 +618,7 @@ export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
  * Use `create(SchedulingSchema)` to create a new message.
  */
 export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 12);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * Filter is a list of rules on the ingress of some interfaces.
@@ -532,7 +644,7 @@ export type Filter = Message<"millrace.policy.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 13);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * Policer limits what arrives for a queue, on each interface by itself.
@@ -597,7 +709,7 @@ export type Policer = Message<"millrace.policy.v1.Policer"> & {
  * Use `create(PolicerSchema)` to create a new message.
  */
 export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 14);
+  messageDesc(file_millrace_policy_v1_policy, 17);
 
 /**
  * Action is what happens to packets out of profile.
@@ -635,7 +747,7 @@ export type Action = Message<"millrace.policy.v1.Action"> & {
  * Use `create(ActionSchema)` to create a new message.
  */
 export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 15);
+  messageDesc(file_millrace_policy_v1_policy, 18);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -701,7 +813,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 16);
+  messageDesc(file_millrace_policy_v1_policy, 19);
 
 /**
  * DropProfile is the drop probability by fill of the queue's buffer, percent.
@@ -740,7 +852,7 @@ export type DropProfile = Message<"millrace.policy.v1.DropProfile"> & {
  * Use `create(DropProfileSchema)` to create a new message.
  */
 export const DropProfileSchema: GenMessage<DropProfile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 17);
+  messageDesc(file_millrace_policy_v1_policy, 20);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -759,6 +871,20 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
    * @generated from field: uint64 speed = 2;
    */
   speed: bigint;
+
+  /**
+   * What the beta queue of the policy's split is guaranteed here, percent; 0: the router's queues hold.
+   *
+   * @generated from field: uint32 split = 3;
+   */
+  split: number;
+
+  /**
+   * The queues of this port, with a split.
+   *
+   * @generated from field: repeated millrace.policy.v1.Queue queues = 4;
+   */
+  queues: Queue[];
 };
 
 /**
@@ -766,7 +892,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 18);
+  messageDesc(file_millrace_policy_v1_policy, 21);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -807,7 +933,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 19);
+  messageDesc(file_millrace_policy_v1_policy, 22);
 
 /**
  * LspSet are LSPs that share flows by weight; a flow stays on one.
@@ -831,7 +957,7 @@ export type LspSet = Message<"millrace.policy.v1.LspSet"> & {
  * Use `create(LspSetSchema)` to create a new message.
  */
 export const LspSetSchema: GenMessage<LspSet> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 20);
+  messageDesc(file_millrace_policy_v1_policy, 23);
 
 /**
  * LspShare is an LSP of a set.
@@ -857,7 +983,7 @@ export type LspShare = Message<"millrace.policy.v1.LspShare"> & {
  * Use `create(LspShareSchema)` to create a new message.
  */
 export const LspShareSchema: GenMessage<LspShare> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 21);
+  messageDesc(file_millrace_policy_v1_policy, 24);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -964,7 +1090,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 22);
+  messageDesc(file_millrace_policy_v1_policy, 25);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -997,7 +1123,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 23);
+  messageDesc(file_millrace_policy_v1_policy, 26);
 
 /**
  * Encoding is the syntax of a config entry's body.

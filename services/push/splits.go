@@ -1,0 +1,73 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
+)
+
+// addSplits completes the splits of a change set that is being planned with those in force: a plan is of the policy as
+// a whole, and one without them would take them off the other ports.
+func (c *Component) addSplits(ctx context.Context, cs *pushv1.ChangeSet) error {
+	all, err := c.readable(ctx)
+	if err != nil {
+		return err
+	}
+	cs.Splits = withSplits(SplitsInForce(all, cs.GetPolicy()), cs.GetSplits())
+	return nil
+}
+
+// SplitsInForce are those of the newest change set of the policy that routers hold. One that was rolled back is not:
+// what was before it is in force again.
+func SplitsInForce(all []*pushv1.ChangeSet, policy string) []*policyv1.PortSplit {
+	var newest *pushv1.ChangeSet
+	for _, cs := range all {
+		s := states[cs.GetState()]
+		if cs.GetPolicy() != policy || len(cs.GetRepairs()) > 0 || s != rollout.Verified && s != rollout.Empty {
+			continue
+		}
+		if newest == nil || cs.GetCreated().AsTime().After(newest.GetCreated().AsTime()) {
+			newest = cs
+		}
+	}
+	return newest.GetSplits()
+}
+
+// withSplits puts the second's in the place of the first's, sorted by router and port.
+func withSplits(old, fresh []*policyv1.PortSplit) (out []*policyv1.PortSplit) {
+	same := func(a, b *policyv1.PortSplit) bool {
+		return a.GetRouter() == b.GetRouter() && a.GetInterface() == b.GetInterface()
+	}
+	for _, list := range [][]*policyv1.PortSplit{old, fresh} {
+		for _, s := range list {
+			if i := slices.IndexFunc(out, func(o *policyv1.PortSplit) bool { return same(o, s) }); i >= 0 {
+				out[i] = s
+			} else {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *policyv1.PortSplit) int {
+		return cmp.Or(cmp.Compare(a.GetRouter(), b.GetRouter()), cmp.Compare(a.GetInterface(), b.GetInterface()))
+	})
+	return out
+}
+
+// refusedSplits notes those of the request that the plan does not follow. Of those that were in force before, somebody
+// has read it already.
+func refusedSplits(requested []*policyv1.PortSplit, plan *policyv1.PlanResponse) (notes []string) {
+	for _, r := range plan.GetRefusedSplits() {
+		s := r.GetSplit()
+		if slices.ContainsFunc(requested, func(o *policyv1.PortSplit) bool {
+			return o.GetRouter() == s.GetRouter() && o.GetInterface() == s.GetInterface()
+		}) {
+			notes = append(notes, fmt.Sprintf("the split of %d %% on %s of %s is not followed: %s", s.GetBeta(), s.GetInterface(), s.GetRouter(), r.GetReason()))
+		}
+	}
+	return notes
+}
