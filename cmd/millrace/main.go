@@ -63,6 +63,7 @@ func root() *cobra.Command {
 		circuitsCommand(),
 		changeCommand(),
 		papersCommand(),
+		splitCommand(),
 		twinCommand(),
 		versionCommand(),
 		referenceCommand(),

@@ -7,7 +7,8 @@
 // Beta is guaranteed so much more than the higher of both, and what it is guaranteed changes rarely.
 //
 // In: a port's State and one Sample of what its queues sent and dropped. Out: the State after it and a Decision with
-// its rule and reason. Next: papers/closedloop, which compares the law with fixed splits.
+// its rule and reason. Next: `millrace split advise`, which asks it for each port; papers/closedloop, which compares it
+// with fixed splits.
 package split
 
 import (

@@ -1,0 +1,100 @@
+package split
+
+import (
+	"slices"
+	"time"
+)
+
+// Reading is one value of a counter of a router.
+type Reading struct {
+	At    time.Time
+	Value uint64
+}
+
+// Counters are those of one queue of a port, each oldest first.
+type Counters struct{ Octets, Packets, Drops []Reading }
+
+// Samples are what counters come to from step to step, from the first reading that all octets have to the last. Drops
+// count with the mean length of the packets that were sent in the step; a queue without counters of packets or drops
+// dropped nothing. Counters that are missing, or have a single reading, give none.
+func Samples(capacity float64, alpha, beta Counters, step time.Duration) (out []Sample) {
+	var lines [2][3]curve
+	var from, to time.Time
+	for q, c := range []Counters{alpha, beta} {
+		for k, list := range [][]Reading{c.Octets, c.Packets, c.Drops} {
+			lines[q][k] = unwrap(list)
+		}
+		octets := lines[q][0]
+		if len(octets) < 2 {
+			return nil
+		}
+		if first := octets[0].at; from.IsZero() || first.After(from) {
+			from = first
+		}
+		if last := octets[len(octets)-1].at; to.IsZero() || last.Before(to) {
+			to = last
+		}
+	}
+	for at := from; !at.Add(step).After(to); at = at.Add(step) {
+		s := Sample{At: at.Add(step), Capacity: capacity}
+		s.Alpha, s.Beta = load(lines[0], at, s.At), load(lines[1], at, s.At)
+		out = append(out, s)
+	}
+	return out
+}
+
+// curve is a counter that never goes back, as points between which it grows evenly.
+type curve []point
+
+type point struct {
+	at    time.Time
+	value float64
+}
+
+// unwrap adds up what a counter grew by. One that went back began again at 0: its router restarted.
+func unwrap(list []Reading) (out curve) {
+	sum := 0.0
+	for i, r := range list {
+		switch {
+		case i == 0:
+		case !r.At.After(list[i-1].At):
+			continue
+		case r.Value >= list[i-1].Value:
+			sum += float64(r.Value - list[i-1].Value)
+		default:
+			sum += float64(r.Value)
+		}
+		out = append(out, point{r.At, sum})
+	}
+	return out
+}
+
+// at is the counter at a time; before its first and after its last point it stands still.
+func (l curve) at(t time.Time) float64 {
+	i, exact := slices.BinarySearchFunc(l, t, func(p point, t time.Time) int { return p.at.Compare(t) })
+	switch {
+	case len(l) == 0:
+		return 0
+	case exact:
+		return l[i].value
+	case i == 0:
+		return l[0].value
+	case i == len(l):
+		return l[i-1].value
+	}
+	a, b := l[i-1], l[i]
+	return a.value + (b.value-a.value)*t.Sub(a.at).Seconds()/b.at.Sub(a.at).Seconds()
+}
+
+func load(of [3]curve, from, to time.Time) Load {
+	var grew [3]float64
+	for i, l := range of {
+		grew[i] = l.at(to) - l.at(from)
+	}
+	rate := 8 / to.Sub(from).Seconds()
+	l := Load{Sent: grew[0] * rate}
+	if grew[1] > 0 {
+		l.Dropped = l.Sent * grew[2] / grew[1]
+	}
+	return l
+}
