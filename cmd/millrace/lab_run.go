@@ -126,7 +126,9 @@ func runCircuit(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopF
 	return printResult(cmd, result)
 }
 
-func printResult(cmd *cobra.Command, result *qos.Result) error { return printJudged(cmd, result, result.Pass) }
+func printResult(cmd *cobra.Command, result *qos.Result) error {
+	return printJudged(cmd, result, result.Pass)
+}
 
 func printJudged(cmd *cobra.Command, result interface{ Print(io.Writer) error }, pass bool) (err error) {
 	if wantJSON(cmd) {

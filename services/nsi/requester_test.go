@@ -130,8 +130,8 @@ func TestAnotherReplicaGoesOn(t *testing.T) {
 	if n := len(list.Msg.GetCircuits()); n != 1 {
 		t.Errorf("%d circuits", n)
 	}
-	// One callback of the first replica may have been on its way when the replica ended: it was not refused any more, and
-	// nobody heard its answer.
+	// One callback of the first replica may have been on its way when the replica ended: it was not refused any more,
+	// and nobody heard its answer.
 	if n := r.times("reserveConfirmed " + first); n > 2 {
 		t.Errorf("confirmed %d times, by two replicas", n)
 	}
