@@ -16,24 +16,25 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/transfers"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
 // export sends a transfer as the router does.
-func (p *plane) export(t *testing.T, of transfer) {
+func (p *plane) export(t *testing.T, of transfers.Transfer) {
 	t.Helper()
-	if _, err := p.router.Write(of.v5(p.boot, p.begin, p.sequence)); err != nil {
+	if _, err := p.router.Write(of.V5(p.boot, p.begin, p.sequence)); err != nil {
 		t.Fatal(err)
 	}
 	p.sequence++
 }
 
 // importBatch sends a transfer as `millrace flows import` does.
-func (p *plane) importBatch(t *testing.T, id string, of transfer) {
+func (p *plane) importBatch(t *testing.T, id string, of transfers.Transfer) {
 	t.Helper()
 	stream := p.files.Import(t.Context())
-	batch := &flowv1.FlowBatch{BatchId: id, Records: []*flowv1.FlowRecord{of.record(exporter, p.begin)}}
+	batch := &flowv1.FlowBatch{BatchId: id, Records: []*flowv1.FlowRecord{of.Record(exporter, p.begin)}}
 	if err := stream.Send(&flowv1.ImportRequest{Batch: batch}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,22 +51,22 @@ func (p *plane) top() *connect.Request[flowv1.TopRequest] {
 
 // waitStored waits until the store has as many pairs as transfers, and then compares them: each is counted
 // once.
-func (p *plane) waitStored(t *testing.T, transfers ...transfer) {
+func (p *plane) waitStored(t *testing.T, all ...transfers.Transfer) {
 	t.Helper()
 	var got []*flowv1.PairBytes
-	program.Until(t, fmt.Sprintf("%d transfers are stored", len(transfers)), func() (bool, any) {
+	program.Until(t, fmt.Sprintf("%d transfers are stored", len(all)), func() (bool, any) {
 		top, err := p.store.Top(t.Context(), p.top())
 		if err != nil {
 			return false, err
 		}
 		got = top.Msg.GetPairs()
-		return len(got) >= len(transfers), top.Msg
+		return len(got) >= len(all), top.Msg
 	})
 	var want []*flowv1.PairBytes
-	for _, of := range transfers {
+	for _, of := range all {
 		want = append(want, &flowv1.PairBytes{
-			Pair:  &flowv1.PrefixPair{Src: prefix(of.src), Dst: prefix(of.dst)},
-			Bytes: uint64(of.bytes), Packets: uint64(of.packets()), Flows: 1,
+			Pair:  &flowv1.PrefixPair{Src: transfers.Prefix(of.Src), Dst: transfers.Prefix(of.Dst)},
+			Bytes: uint64(of.Bytes), Packets: uint64(of.Packets()), Flows: 1,
 		})
 	}
 	slices.SortFunc(want, func(a, b *flowv1.PairBytes) int { return cmp.Compare(b.GetBytes(), a.GetBytes()) })

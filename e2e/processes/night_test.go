@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/testkit/transfers"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
@@ -27,16 +28,16 @@ func (p *plane) nightly(t *testing.T) *alphav1.NightlyResponse {
 }
 
 // checkNight fails unless there is one pair, found by the bytes of its one transfer.
-func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transfer) {
+func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transfers.Transfer) {
 	t.Helper()
-	minute, end := timestamppb.New(p.begin.Truncate(time.Minute)), timestamppb.New(p.begin.Add(lasted))
+	minute, end := timestamppb.New(p.begin.Truncate(time.Minute)), timestamppb.New(p.begin.Add(transfers.Lasted))
 	want := &alphav1.NightlyResponse{Added: []*alphav1.Pair{{
-		Src: prefix(of.src), Dst: prefix(of.dst), Exporter: exporter.String(),
+		Src: transfers.Prefix(of.Src), Dst: transfers.Prefix(of.Dst), Exporter: exporter.String(),
 		FirstSeen: minute, LastAlpha: minute, LastSeen: end, AgesOut: timestamppb.New(end.AsTime().Add(30 * 24 * time.Hour)),
 		Evidence: []*alphav1.Evidence{{
 			IntervalStart: minute, Interval: durationpb.New(time.Minute),
-			SrcAddr: of.src, DstAddr: of.dst, SrcPort: srcPort, DstPort: dstPort, Protocol: 6, InIf: inIf,
-			Bytes: uint64(of.bytes), Packets: uint64(of.packets()), MinBytes: 1_000_000_000, SamplingRate: 1, LastRecordEnd: end,
+			SrcAddr: of.Src, DstAddr: of.Dst, SrcPort: transfers.SrcPort, DstPort: transfers.DstPort, Protocol: 6, InIf: transfers.InIf,
+			Bytes: uint64(of.Bytes), Packets: uint64(of.Packets()), MinBytes: 1_000_000_000, SamplingRate: 1, LastRecordEnd: end,
 		}},
 	}}, Warnings: []string{fmt.Sprintf("change set %s failed; the next nightly run requests another in its place", got.GetChangeId())}}
 	made := []cmp.Option{

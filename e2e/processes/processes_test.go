@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/transfers"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
 )
 
@@ -27,7 +28,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p := newPlane(t)
 	seen := p.watch(t)
 
-	first := transfer{src: "10.1.0.5", dst: "10.2.0.9", bytes: 2_000_000_000}
+	first := transfers.Transfer{Src: "10.1.0.5", Dst: "10.2.0.9", Bytes: 2_000_000_000}
 	p.export(t, first)
 	p.waitStored(t, first)
 
@@ -39,7 +40,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.checkPlanned(t, night.GetAdded()[0].GetId())
 	p.checkCircuits(t)
 
-	second := transfer{src: "10.3.0.5", dst: "10.4.0.9", bytes: 1_234_567}
+	second := transfers.Transfer{Src: "10.3.0.5", Dst: "10.4.0.9", Bytes: 1_234_567}
 	p.kill(t, "flowstore")
 	p.checkUnavailable(t)
 	p.export(t, second)
@@ -48,10 +49,10 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.waitStored(t, first, second)
 
 	// The bus is at least once and imports are repeated by people; the batch's id makes both harmless.
-	third := transfer{src: "10.5.0.5", dst: "10.6.0.9", bytes: 7_654_321}
+	third := transfers.Transfer{Src: "10.5.0.5", Dst: "10.6.0.9", Bytes: 7_654_321}
 	p.importBatch(t, "again", third)
 	p.importBatch(t, "again", third)
-	marker := transfer{src: "10.7.0.5", dst: "10.8.0.9", bytes: 1}
+	marker := transfers.Transfer{Src: "10.7.0.5", Dst: "10.8.0.9", Bytes: 1}
 	p.importBatch(t, "marker", marker) // same exporter, so behind both
 	p.waitStored(t, first, second, third, marker)
 	p.waitMetric(t, "flowstore", `millrace_internal_bus_lag_messages{group="flowstore",topic="millrace.flows.v1"}`, 0)

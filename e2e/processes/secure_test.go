@@ -15,6 +15,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/transfers"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -92,9 +93,9 @@ func (s *secure) strangers(t *testing.T) {
 // imports sends flows as `millrace flows import` does, and finds them in the store.
 func (s *secure) imports(t *testing.T, ann *http.Client, at time.Time) {
 	t.Helper()
-	of := transfer{src: "10.1.0.5", dst: "10.2.0.9", bytes: 2_000_000_000}
+	of := transfers.Transfer{Src: "10.1.0.5", Dst: "10.2.0.9", Bytes: 2_000_000_000}
 	stream := flowv1connect.NewFlowCollectorServiceClient(ann, s.url("dashboard")).Import(t.Context())
-	record := of.record(netip.MustParseAddr("192.0.2.1"), at)
+	record := of.Record(netip.MustParseAddr("192.0.2.1"), at)
 	if err := stream.Send(&flowv1.ImportRequest{Batch: &flowv1.FlowBatch{BatchId: "first", Records: []*flowv1.FlowRecord{record}}}); err != nil {
 		t.Fatal(err)
 	}
