@@ -62,6 +62,44 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
+{{/* Files beside millrace.yaml: of the pod, and of the job that checks them. */}}
+{{- define "millrace.mounts" -}}
+{{- if .Values.policies }}
+- {name: policies, mountPath: /etc/millrace-policies, readOnly: true}
+{{- end }}
+{{- if .Values.inventoryTLSSecret }}
+- {name: tls, mountPath: /etc/millrace-tls, readOnly: true}
+{{- end }}
+{{- if .Values.etcd.tlsSecret }}
+- {name: etcd, mountPath: /etc/millrace-etcd, readOnly: true}
+{{- end }}
+{{- if .Values.clickhouse.passwordSecret }}
+- {name: clickhouse, mountPath: /etc/millrace-clickhouse, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "millrace.volumes" -}}
+{{- $policies := .policies -}}
+{{- with .root -}}
+{{- if .Values.policies }}
+- name: policies
+  configMap: {name: {{ $policies }}}
+{{- end }}
+{{- if .Values.inventoryTLSSecret }}
+- name: tls
+  secret: {secretName: {{ .Values.inventoryTLSSecret }}, defaultMode: 0440}
+{{- end }}
+{{- if .Values.etcd.tlsSecret }}
+- name: etcd
+  secret: {secretName: {{ .Values.etcd.tlsSecret }}, defaultMode: 0440}
+{{- end }}
+{{- if .Values.clickhouse.passwordSecret }}
+- name: clickhouse
+  secret: {secretName: {{ .Values.clickhouse.passwordSecret }}, defaultMode: 0440}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
 {{/* millrace.yaml: what the chart decides, then the operator's own keys over it. */}}
 {{- define "millrace.config" -}}
 {{- $name := include "millrace.fullname" . -}}
