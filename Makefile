@@ -79,6 +79,10 @@ $(STAMPS)/helm: tools/k8s/helm/package-lock.json tools/k8s/helm/fetch.sh tools/s
 	@PATH="$(NODE_DIR):$$PATH" tools/k8s/helm/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/k8s: tools/k8s/fetch.sh $(wildcard tools/k8s/*/go.mod) tools/k8s/pause/main.go | packages
+	@PATH="$(GO_DIR):$$PATH" tools/k8s/fetch.sh
+	@mkdir -p $(STAMPS) && touch $@
+
 $(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
 	@echo "build: web"
 	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent build
@@ -222,6 +226,14 @@ image: build ## Write the container image to out/image/millrace.tar (docker load
 	@deploy/image/rootfs.sh out/image/rootfs
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/image --root out/image/rootfs --output out/image/millrace.tar --tag $(IMAGE) \
 		--date "$$(git log -1 --format=%cI)" --commit "$$(git rev-parse HEAD)" --version "$$(bin/millrace version --short)"
+
+# Not part of CI: the node's programs take long to build, once.
+.PHONY: k8s
+k8s: image $(STAMPS)/helm $(STAMPS)/k8s ## Install the chart on a Kubernetes node in namespaces, kill, upgrade, roll back: docs/reference/kubernetes.md
+	@tools/k8s/packages.sh
+	@PATH="$(GO_DIR):$$PATH" go vet -tags k8s ./e2e/k8s
+	@PATH="$(GO_DIR):$$PATH" go test -c -tags k8s -o bin/k8s.test ./e2e/k8s
+	@cd e2e/k8s && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/k8s.test -test.v -test.timeout 2h
 
 .PHONY: release
 release: build ## Build binaries, Debian packages, image and checksums into out/release

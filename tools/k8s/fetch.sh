@@ -25,3 +25,4 @@ for p in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubele
 done
 build etcd go.etcd.io/etcd/server/v3
 build coredns github.com/coredns/coredns
+go build -ldflags "-s -w" -o "$out/bin/pause" ./pause

@@ -1,0 +1,84 @@
+//go:build k8s
+
+package k8s
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/faults"
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+var image = flag.String("image", "../../out/image/millrace.tar", "archive of the image under test, tagged millrace:latest")
+
+// cases are what holds on a cluster, in their order: each begins where the one before has ended.
+var cases = []struct {
+	name string
+	run  func(*world, *testing.T)
+}{
+	{"the API server takes what the chart renders", (*world).rendered},
+	{"without a StorageClass an install is refused, and nothing is made", (*world).noStorage},
+	{"with default values it is ready, and helm test passes", (*world).install},
+	{"the pod hears on the ports that image and chart name, and no others", (*world).portsHeard},
+	{"the printed link logs in, once; without a login nothing is answered", (*world).logins},
+	{"an upgrade brings the routers, and keeps people and tokens", (*world).routers},
+	{"flows from outside have the exporter's own address", (*world).flows},
+	{"the CronJob finds the pair", (*world).nightly},
+	{"a change set approved by a token is on the router outside", (*world).change},
+	{"the pod killed during a change set: the record says what the router has", (*world).killedInChange},
+	{"the pod killed during an import: repeated, each record is there once", (*world).killedInImport},
+	{"an upgrade and a rollback under load: what was acknowledged is kept", (*world).upgradeUnderLoad},
+	{"an image that cannot be pulled: the old pod serves on", (*world).badImage},
+	{"a misspelt key of millrace.yaml: the old pod serves on", (*world).badKey},
+	{"a drain waits for the disruption budget", (*world).drain},
+	{"the node loses its power: all data are there again", (*world).power},
+	{"an uninstall leaves the claim and what the operator made", (*world).uninstall},
+}
+
+var held int
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, ran, err := faults.OwnNetwork()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if ran { // in a network that is the world outside of the cluster
+		os.Exit(code)
+	}
+	code = program.Main(m)
+	fmt.Printf("k8s: %d of %d hold\n", held, len(cases))
+	if held < len(cases) && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func TestCluster(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range cases {
+		if t.Run(c.name, func(t *testing.T) { c.run(w, t) }) {
+			held++
+			continue
+		}
+		w.describe(t)
+	}
+}
+
+// The page has a row for each case.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if !strings.Contains(string(page), "| "+c.name+" |") {
+			t.Errorf("docs/reference/kubernetes.md has no row %q", c.name)
+		}
+	}
+}
