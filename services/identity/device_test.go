@@ -58,6 +58,29 @@ func TestLoginByADevice(t *testing.T) {
 	}
 }
 
+// Nor is the provider asked more often, however many logins strangers have begun.
+func TestQuestionsOfManyDevicesAreFew(t *testing.T) {
+	w, _ := withProvider(t, false, nil)
+	var logins []string
+	for range maxDevices {
+		begun, err := w.anonymous().BeginDeviceLogin(t.Context(), connect.NewRequest(&identityv1.BeginDeviceLoginRequest{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		logins = append(logins, begun.Msg.GetLogin())
+	}
+	codes := map[connect.Code]int{}
+	for range 2 {
+		for _, login := range logins {
+			_, err := w.anonymous().EndDeviceLogin(t.Context(), connect.NewRequest(&identityv1.EndDeviceLoginRequest{Login: login}))
+			codes[codeIn(err)]++
+		}
+	}
+	if codes[connect.CodeAborted] != maxPolls || codes[connect.CodeResourceExhausted] != 2*maxDevices-maxPolls {
+		t.Errorf("two questions for each of %d logins: %v", maxDevices, codes)
+	}
+}
+
 // Strangers begin no more logins at the provider than people do.
 func TestDeviceLoginsAreFew(t *testing.T) {
 	w, _ := withProvider(t, false, nil)

@@ -20,6 +20,8 @@ const (
 	wayProvider, wayDevice = "provider", "device"
 	// maxDevices is how many logins of commands begin at once; one more begins each second.
 	maxDevices = 20
+	// maxPolls is how often all commands together ask in a second: a hundred that ask every five.
+	maxPolls = 20
 )
 
 // asks is for calls that need the provider.
@@ -168,7 +170,7 @@ func (a *api) EndDeviceLogin(ctx context.Context, r *connect.Request[identityv1.
 		if err != nil {
 			return oidc.Person{}, err
 		}
-		if !a.polls.take(id, a.deps.Now()) {
+		if now := a.deps.Now(); !a.polls.take(id, now) || !a.allPolls.AllowN(now, 1) {
 			return oidc.Person{}, oidc.ErrTooOften
 		}
 		return a.provider.Poll(ctx, r.Msg.GetLogin())

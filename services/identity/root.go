@@ -44,10 +44,11 @@ type Component struct {
 	// hashing has room for the passwords that are hashed at once, queue for those that wait for it.
 	hashing, queue chan struct{}
 	// provider is nil where people log in by passwords and links alone. devices bounds the logins of commands that
-	// begin there, polls how often one of them asks.
+	// begin there, polls how often one of them asks, and allPolls how often all do.
 	provider *oidc.Client
 	devices  *rate.Limiter
 	polls    *rates
+	allPolls *rate.Limiter
 }
 
 // New checks the configuration and is otherwise inert.
@@ -61,7 +62,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	c := &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), attempts: newAttempts(), rates: newRates(cfg.Rate),
 		hashing: make(chan struct{}, maxHashing), queue: make(chan struct{}, maxWaiting), cost: memoryConstrained,
-		devices: rate.NewLimiter(1, maxDevices), polls: newRates(1),
+		devices: rate.NewLimiter(1, maxDevices), polls: newRates(1), allPolls: rate.NewLimiter(maxPolls, maxPolls),
 	}
 	if c.On() && cfg.OIDC.On() {
 		p, err := oidc.New(cfg.OIDC, cfg.redirect(), deps.Now)

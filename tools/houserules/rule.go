@@ -108,6 +108,11 @@ func Rules() []Rule {
 			serversBeforeTests,
 		},
 		{
+			"nobody asks for the folder of a source",
+			"builds have -trimpath, so that clones share the build cache: a test that looks beside its source finds nothing, and is skipped",
+			sourcePaths,
+		},
+		{
 			"handlers of services have a bound of their requests",
 			"one compressed request without it takes all memory of a process that has etcd and ClickHouse in it",
 			bounded,

@@ -1,8 +1,8 @@
 // Package checkout finds the repository that a test runs in. `go test` starts each test in the folder of its package,
 // somewhere below the module's root; paths of sources are of no use for it, since -trimpath leaves their folders out.
 //
-// In: a test. Out: the folder of go.mod. Next: internal/testkit/kafka, thirdparty and yangtest, and services/policy's
-// golden cases.
+// In: a test. Out: the folder of go.mod. Next: internal/testkit/kafka, oidc, thirdparty and yangtest, and
+// services/policy's golden cases.
 package checkout
 
 import (

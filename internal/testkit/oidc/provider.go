@@ -11,10 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
+	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
@@ -62,8 +62,7 @@ func script(t testing.TB) string {
 	folder := os.Getenv(Variable)
 	given := folder != "" || os.Getenv("CI") != ""
 	if folder == "" {
-		_, here, _, _ := runtime.Caller(0)
-		folder = filepath.Join(filepath.Dir(here), "../../../.cache/oidc")
+		folder = filepath.Join(checkout.Root(t), ".cache", "oidc")
 	}
 	file := filepath.Join(folder, "provider.mjs")
 	if _, err := os.Stat(file); err != nil {
