@@ -38,6 +38,7 @@ func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transf
 			IntervalStart: minute, Interval: durationpb.New(time.Minute),
 			SrcAddr: of.Src, DstAddr: of.Dst, SrcPort: transfers.SrcPort, DstPort: transfers.DstPort, Protocol: 6, InIf: transfers.InIf,
 			Bytes: uint64(of.Bytes), Packets: uint64(of.Packets()), MinBytes: 1_000_000_000, SamplingRate: 1, LastRecordEnd: end,
+			LowBytes: uint64(of.Bytes), HighBytes: uint64(of.Bytes),
 		}},
 	}}, Warnings: []string{fmt.Sprintf("change set %s failed; the next nightly run requests another in its place", got.GetChangeId())}}
 	made := []cmp.Option{
