@@ -9,12 +9,12 @@ import (
 
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
-	"github.com/millrace/millrace/services/alpha/letter"
+	"github.com/millrace/millrace/services/alpha/report"
 )
 
 // reports are the words of --report.
-var reports = map[string]func(letter.Night, io.Writer) error{
-	"text": letter.Night.Text, "html": letter.Night.HTML, "mail": letter.Night.Mail,
+var reports = map[string]func(report.Night, io.Writer) error{
+	"text": report.Night.Text, "html": report.Night.HTML, "mail": report.Night.Mail,
 }
 
 // listed is how many of the newest change sets are looked at for those that wait.
@@ -23,12 +23,12 @@ const listed = 1000
 // write prints the report. The run has been made: where services/push does not answer, the report says that instead of
 // what waits.
 func (o *nightlyFlags) write(cmd *cobra.Command, r *alphav1.NightlyResponse) error {
-	night := letter.Night{At: time.Now(), Response: r, DryRun: o.dryRun}
+	night := report.Night{At: time.Now(), Response: r, DryRun: o.dryRun}
 	list, err := changeClient(cmd).List(cmd.Context(), connect.NewRequest(&pushv1.ListRequest{Limit: listed}))
 	if err != nil {
 		night.Unknown = err.Error()
 	} else {
-		night.Waiting = letter.Waiting(list.Msg.GetChanges())
+		night.Waiting = report.Waiting(list.Msg.GetChanges())
 	}
 	return reports[o.report](night, cmd.OutOrStdout())
 }

@@ -1,9 +1,9 @@
-// Package letter says what a nightly run came to, for people who read it in the morning's mail: what came, what went,
+// Package report says what a nightly run came to, for people who read it in the morning's mail: what came, what went,
 // what waits and why, and exporters that were not trusted.
 //
 // In: the response of a nightly run, and the change sets that wait. Out: text, HTML, or a message with both. Next:
 // `millrace alpha nightly --report`, whose output a NOC mails.
-package letter
+package report
 
 import (
 	"fmt"
@@ -88,7 +88,7 @@ type section struct {
 	Nothing string
 }
 
-// Title is the letter's subject.
+// Title is the subject of the mail.
 func (n Night) Title() string {
 	r := n.Response
 	parts := []string{fmt.Sprintf("%d came", len(r.GetAdded())), fmt.Sprintf("%d went", len(r.GetAgedOut()))}

@@ -1,4 +1,4 @@
-package letter
+package report
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 	"text/tabwriter"
 )
 
-//go:embed letter.html.tmpl
+//go:embed report.html.tmpl
 var page string
 
-var pageTemplate = template.Must(template.New("letter").Parse(page))
+var pageTemplate = template.Must(template.New("report").Parse(page))
 
 // Text is for a terminal, and for mail readers without HTML.
 func (n Night) Text(out io.Writer) error {

@@ -1,4 +1,4 @@
-package letter
+package report
 
 import (
 	"flag"
@@ -68,7 +68,7 @@ func render(t *testing.T, write func(io.Writer) error) string {
 	return out.String()
 }
 
-func TestLettersAreAsKept(t *testing.T) {
+func TestReportsAreAsKept(t *testing.T) {
 	quiet := Night{At: two, Response: &alphav1.NightlyResponse{}}
 	for name, write := range map[string]func(io.Writer) error{
 		"full.txt": full().Text, "full.html": full().HTML, "quiet.txt": quiet.Text, "quiet.html": quiet.HTML,
