@@ -43,6 +43,10 @@ func (w *world) routers(t *testing.T) {
 	}
 	w.ready(t, before)
 	w.dial()
+	kubenode.Until(t, "kube-proxy knows the new port of the node", func() (bool, any) {
+		out, err := w.millrace(t, "", "ready", "--server", base)
+		return err == nil, fmt.Sprint(out, err)
+	})
 	if out, err := w.millrace(t, w.password+"\n", "tokens", "create", "after", "--as", "admin", "--server", base); err != nil {
 		t.Errorf("the password of before the upgrade: %v %s", err, out)
 	}
