@@ -64,10 +64,28 @@ func (c *Component) alphaNow(ctx context.Context) ([]*alphav1.AlphaNow, error) {
 			out = append(out, e.now)
 		}
 	}
+	c.forgetWhole(ctx, out)
 	slices.SortFunc(out, func(a, b *alphav1.AlphaNow) int {
 		return cmp.Or(cmp.Compare(a.GetState(), b.GetState()), b.GetBegan().AsTime().Compare(a.GetBegan().AsTime()), cmp.Compare(a.GetPair().GetId(), b.GetPair().GetId()))
 	})
 	return out, nil
+}
+
+// forgetWhole leaves out the change sets that every router has: a nightly run, which forgets them for good, may be a
+// day away, and an operator would read until then that the pairs are yet to be redirected.
+func (c *Component) forgetWhole(ctx context.Context, list []*alphav1.AlphaNow) {
+	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
+	defer cancel()
+	fates := map[string]fate{"": open}
+	for _, m := range list {
+		id := m.GetChangeId()
+		if _, known := fates[id]; !known {
+			fates[id] = c.became(ctx, &alphav1.Asked{ChangeId: id})
+		}
+		if fates[id] == whole {
+			m.ChangeId = ""
+		}
+	}
 }
 
 // Redirect implements AlphaService.

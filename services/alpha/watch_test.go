@@ -231,6 +231,10 @@ func TestOneClickRedirects(t *testing.T) {
 	if m := l.alphaNow(t).GetPairs()[0]; m.GetChangeId() != "change-2" {
 		t.Errorf("change set %q, want the one that redirects it", m.GetChangeId())
 	}
+	l.states = map[string]pushv1.State{"change-2": pushv1.State_STATE_VERIFIED}
+	if m := l.alphaNow(t).GetPairs()[0]; m.GetChangeId() != "" {
+		t.Errorf("waits for change set %q, which every router has", m.GetChangeId())
+	}
 }
 
 func TestARedirectNeedsAPairThatIsAlphaNow(t *testing.T) {
