@@ -48,3 +48,17 @@ export async function until(what, promise) {
     throw new Error(`waited in vain for ${what}: ${String(error.message ?? error).split("\n")[0]}`);
   }
 }
+
+/** Whether an element is wholly inside the window and inside every ancestor that clips it. */
+export function inView(locator) {
+  return locator.evaluate((e) => {
+    const r = e.getBoundingClientRect();
+    const inside = (b) =>
+      r.left >= b.left - 1 && r.right <= b.right + 1 && r.top >= b.top - 1 && r.bottom <= b.bottom + 1;
+    const window = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement) {
+      if (getComputedStyle(p).overflow !== "visible" && !inside(p.getBoundingClientRect())) return false;
+    }
+    return inside(window) && r.height > 0;
+  });
+}

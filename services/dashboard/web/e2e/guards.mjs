@@ -1,5 +1,5 @@
 // What an operator does with the guards: freezes, approvals by two persons, the canary router, the abort. flags are the fixture's.
-import { patience, until, withPage } from "./browser.mjs";
+import { inView, patience, until, withPage } from "./browser.mjs";
 
 const laptop = { width: 1280, height: 800 };
 const guarded = ["--guards", "--pace", "300ms"];
@@ -36,7 +36,9 @@ export const guardScenarios = [
         const alarm = page.getByTestId("now");
         await until("the alarm", alarm.getByText("1 unidentified").waitFor());
         await until("the queues beside it", alarm.getByText("(te-beta 12.5)").waitFor());
-        await alarm.getByRole("button", { name: "Redirect now…" }).click();
+        const redirect = alarm.getByRole("button", { name: "Redirect now…" });
+        check("the button is out of view", await inView(redirect));
+        await redirect.click();
         await answer(page, "A. Operator", "Yes, redirect now");
         const row = page.locator('[data-testid="alpha-now"][data-state="to be redirected"]');
         await until("that it is about to be redirected", row.getByRole("button", { name: "c-now" }).waitFor());

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { patience, until, withPage } from "./browser.mjs";
+import { inView, patience, until, withPage } from "./browser.mjs";
 
 const fast = ["--pace", "200ms"];
 const laptop = { width: 1280, height: 800 };
@@ -48,20 +48,6 @@ function overlaps(page, selector) {
       }
     }
     return out;
-  });
-}
-
-/** Whether an element is wholly inside the window and inside every ancestor that clips it. */
-function inView(locator) {
-  return locator.evaluate((e) => {
-    const r = e.getBoundingClientRect();
-    const inside = (b) =>
-      r.left >= b.left - 1 && r.right <= b.right + 1 && r.top >= b.top - 1 && r.bottom <= b.bottom + 1;
-    const window = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
-    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement) {
-      if (getComputedStyle(p).overflow !== "visible" && !inside(p.getBoundingClientRect())) return false;
-    }
-    return inside(window) && r.height > 0;
   });
 }
 

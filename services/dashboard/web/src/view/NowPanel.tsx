@@ -28,10 +28,8 @@ export function NowPanel({ onChange }: { onChange: (id: string) => void }) {
         <thead>
           <tr>
             <th>Source → destination</th>
-            <th>Ingress</th>
             <th className="num">Most</th>
             <th className="num">Since</th>
-            <th>Beside it</th>
             <th>State</th>
           </tr>
         </thead>
@@ -61,8 +59,10 @@ function NowRow({ now, ports, onAsk, onChange }: RowProps) {
     <tr data-testid="alpha-now" data-state={text}>
       <td title={now.pair?.id}>
         {now.pair?.src} → {now.pair?.dst}
+        <div className="dim beside" title={now.pair?.exporter}>
+          at {now.router || now.pair?.exporter}, {port ? <Beside port={port} /> : "no telemetry"}
+        </div>
       </td>
-      <td title={now.pair?.exporter}>{now.router || now.pair?.exporter}</td>
       <td className="num" title={now.certain ? undefined : "By sampling it may be below the threshold."}>
         {top ? formatBytes(top.bytes) : "–"}
         {!now.certain && <span className="dim"> ?</span>}
@@ -70,7 +70,6 @@ function NowRow({ now, ports, onAsk, onChange }: RowProps) {
       <td className="num">
         <Ago at={now.began} />
       </td>
-      <td>{port ? <Beside port={port} /> : <span className="dim">no telemetry</span>}</td>
       <td>
         <Badge tone={tone}>{text}</Badge>{" "}
         {needsRedirect(now) && (
@@ -92,12 +91,10 @@ function NowRow({ now, ports, onAsk, onChange }: RowProps) {
 function Beside({ port }: { port: PortNow }) {
   const queues = droppingQueues(port);
   return (
-    <span>
+    <>
       {port.port} {formatRate(bitsPerSecond(port.bitsPerSecond))}, {dropsOf(port).toFixed(1)} drops/s
-      {queues.length > 0 && (
-        <span className="dim"> ({queues.map((q) => `${q.queue} ${q.dropsPerSecond.toFixed(1)}`).join(", ")})</span>
-      )}
-    </span>
+      {queues.length > 0 && <> ({queues.map((q) => `${q.queue} ${q.dropsPerSecond.toFixed(1)}`).join(", ")})</>}
+    </>
   );
 }
 
