@@ -2,8 +2,6 @@ package alpha
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -16,13 +14,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/months"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
-	"github.com/millrace/millrace/services/flowstore"
 )
 
 // counted is the flow store, and how often each day's flows were read for their sums.
@@ -47,21 +43,7 @@ func withMonths(t *testing.T, r *rig, days int) (months.Traffic, *counted) {
 	}
 	b := bus.NewMemory()
 	t.Cleanup(func() { b.Close() })
-	cfg := flowstore.DefaultConfiguration(t.TempDir())
-	cfg.Retention = 0
-	store, err := flowstore.New(cfg, flowstore.Dependencies{Bus: b, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Stop(context.Background()) })
-	mux := http.NewServeMux()
-	mux.Handle(store.Handler())
-	local := rpc.NewLocal(mux)
-	t.Cleanup(func() { local.Close() })
-	client := flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL)
+	client := realStore(t, b)
 	for _, batch := range traffic.Batches(p.Name(), 5000) {
 		if err := b.Publish(t.Context(), bus.TopicFlows, wr, batch); err != nil {
 			t.Fatal(err)
