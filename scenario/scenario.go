@@ -335,6 +335,11 @@ func (s *Scenario) Phase(name string) (Phase, bool) {
 	return Phase{}, false
 }
 
+// Requires reports whether a phase requires one of these.
+func (s *Scenario) Requires(these ...string) bool {
+	return slices.ContainsFunc(s.Phases, func(p Phase) bool { return slices.Contains(these, p.Requires) })
+}
+
 // Router finds a router by name.
 func (s *Scenario) Router(name string) (Router, bool) {
 	for _, r := range s.Routers {

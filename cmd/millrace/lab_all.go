@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/lab"
-	"github.com/millrace/millrace/lab/experiments/circuits"
-	"github.com/millrace/millrace/lab/experiments/hntes"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	"github.com/millrace/millrace/scenario"
 )
@@ -92,7 +90,7 @@ func shippedScenarios() ([]*scenario.Scenario, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !hntes.Needed(s) && !circuits.Needed(s) && s.Storm == nil {
+		if driverOf(s) == nil {
 			all = append(all, s)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/lab/experiments/hntes"
 	"github.com/millrace/millrace/lab/experiments/online"
 	"github.com/millrace/millrace/lab/experiments/qos"
+	"github.com/millrace/millrace/lab/experiments/storm"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -52,15 +53,8 @@ all measurements is written.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case s.Storm != nil:
-				return runStorm(cmd, s, f)
-			case hntes.Needed(s):
-				return runLoop(cmd, s, f, loop)
-			case online.Needed(s):
-				return runOnline(cmd, s, f, loop)
-			case circuits.Needed(s):
-				return runCircuit(cmd, s, f, loop)
+			if run := driverOf(s); run != nil {
+				return run(cmd, s, f, loop)
 			}
 			return runPhases(cmd, s, f)
 		},
@@ -71,6 +65,29 @@ all measurements is written.`,
 	policyFlag(cmd, &replace)
 	jsonFlag(cmd)
 	return cmd
+}
+
+type runScenario func(*cobra.Command, *scenario.Scenario, labFlags, loopFlags) error
+
+// labDrivers run the scenarios that need more than their policies, by what tells these.
+var labDrivers = []struct {
+	needed func(*scenario.Scenario) bool
+	run    runScenario
+}{
+	{storm.Needed, runStorm},
+	{hntes.Needed, runLoop},
+	{online.Needed, runOnline},
+	{circuits.Needed, runCircuit},
+}
+
+// driverOf is nil where its policies are all that a scenario needs.
+func driverOf(s *scenario.Scenario) runScenario {
+	for _, d := range labDrivers {
+		if d.needed(s) {
+			return d.run
+		}
+	}
+	return nil
 }
 
 // runPhases runs a scenario's phases, each with its policy in force.

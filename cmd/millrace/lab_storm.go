@@ -8,7 +8,7 @@ import (
 )
 
 // runStorm runs a scenario that is a crowd of requests for circuits.
-func runStorm(cmd *cobra.Command, s *scenario.Scenario, f labFlags) error {
+func runStorm(cmd *cobra.Command, s *scenario.Scenario, f labFlags, _ loopFlags) error {
 	output, err := outputOf(s, f)
 	if err != nil {
 		return err

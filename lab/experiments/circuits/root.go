@@ -34,14 +34,7 @@ const (
 )
 
 // Needed reports whether a scenario has a phase only this package can prepare.
-func Needed(s *scenario.Scenario) bool {
-	for _, p := range s.Phases {
-		if p.Requires == Requires || p.Requires == Bookings {
-			return true
-		}
-	}
-	return false
-}
+func Needed(s *scenario.Scenario) bool { return s.Requires(Requires, Bookings) }
 
 // Options of Run.
 type Options struct {

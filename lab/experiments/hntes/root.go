@@ -28,14 +28,7 @@ import (
 const Requires = "redirect"
 
 // Needed reports whether a scenario has a phase only this package can prepare.
-func Needed(s *scenario.Scenario) bool {
-	for _, p := range s.Phases {
-		if p.Requires == Requires {
-			return true
-		}
-	}
-	return false
-}
+func Needed(s *scenario.Scenario) bool { return s.Requires(Requires) }
 
 // Options of Run.
 type Options struct {

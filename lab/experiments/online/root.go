@@ -31,14 +31,7 @@ import (
 const Requires = "alarm"
 
 // Needed reports whether a scenario has a phase only this package can run.
-func Needed(s *scenario.Scenario) bool {
-	for _, p := range s.Phases {
-		if p.Requires == Requires {
-			return true
-		}
-	}
-	return false
-}
+func Needed(s *scenario.Scenario) bool { return s.Requires(Requires) }
 
 // Options of Run.
 type Options struct {

@@ -20,6 +20,9 @@ import (
 	"github.com/millrace/millrace/scenario"
 )
 
+// Needed reports whether a scenario is one that only this package runs.
+func Needed(s *scenario.Scenario) bool { return s.Storm != nil }
+
 // Options of Run.
 type Options struct {
 	// Output is the folder for configurations, data and logs.
