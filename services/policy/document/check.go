@@ -11,16 +11,17 @@ import (
 // Names become parts of OpenConfig list keys and of names in FRR and Junos.
 var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
 
-// A policy's name is a file's name too, and only keys carry it.
+// How long names may be. A policy's is a file's too, and with a queue's and a split's it is that of a scheduler, which
+// has 64 characters in Junos: te-POLICY-255-QUEUE.
 const (
-	maxName       = 24
-	maxPolicyName = 40
+	MaxName       = 24
+	MaxPolicyName = 32
 )
 
 // check holds the rules about more than one field.
 func (r *reader) check(p *Policy) {
 	r.crossed = map[Guard]bool{}
-	r.checkNameUpTo(maxPolicyName, "policy", p.Name, "hntes-two-queue")
+	r.checkNameUpTo(MaxPolicyName, "policy", p.Name, "hntes-two-queue")
 	r.checkQueues(p)
 	r.checkDropProfiles(p)
 	r.checkClasses(p)
@@ -35,7 +36,7 @@ func (r *reader) check(p *Policy) {
 	r.checkForce(p)
 }
 
-func (r *reader) checkName(path, name, example string) { r.checkNameUpTo(maxName, path, name, example) }
+func (r *reader) checkName(path, name, example string) { r.checkNameUpTo(MaxName, path, name, example) }
 
 func (r *reader) checkNameUpTo(most int, path, name, example string) {
 	if len(name) > most || !namePattern.MatchString(name) {

@@ -230,6 +230,17 @@ func readsBack(t *testing.T, p compile.RouterPlan) {
 	}
 }
 
+// TestTheLongestNamesFit: what a policy's reader lets pass is not refused when a split lengthens it.
+func TestTheLongestNamesFit(t *testing.T) {
+	readsBack(t, plan(
+		alpha(func(q *document.Queue) { q.Name = strings.Repeat("q", document.MaxName) }),
+		func(p *compile.RouterPlan) {
+			p.Policy = strings.Repeat("p", document.MaxPolicyName)
+			p.Ports[0].Split, p.Ports[0].Queues = 255, p.Queues
+		},
+	))
+}
+
 func TestWhatJunosCannotSayIsRefusedByField(t *testing.T) {
 	rule := compile.Rule{Class: "x", Queue: "beta", Match: compile.Match{DSCPs: []document.DSCP{8}}}
 	mark := document.Action{Mark: ptr(document.DSCP(1))}
