@@ -100,10 +100,10 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// drain writes what waits, until nothing waits any more or the context ends.
+// drain writes what waits, until nothing waits any more or the context ends. Stop drains beside run.
 func (w *writer) drain(ctx context.Context) error {
-	for batch := w.batch(); len(batch) > 0; batch = w.batch() {
-		if err := w.write(ctx, batch); err != nil {
+	for len(w.batch()) > 0 {
+		if err := w.write(ctx); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -113,16 +113,22 @@ func (w *writer) drain(ctx context.Context) error {
 	return nil
 }
 
+// batch is what the next transaction writes.
 func (w *writer) batch() []*waiting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.waiting[:min(len(w.waiting), maxBatch)]
 }
 
-// write makes one attempt.
-func (w *writer) write(ctx context.Context, batch []*waiting) error {
+// write makes one attempt. It holds the tail from when it takes the batch until it has taken it off what waits, so that
+// no other writes the same records again.
+func (w *writer) write(ctx context.Context) error {
 	w.tail.mu.Lock()
 	defer w.tail.mu.Unlock()
+	batch := w.batch()
+	if len(batch) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	records := make([]*auditv1.Record, len(batch))
