@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -27,7 +27,8 @@ type part struct {
 	name            string
 	startErr        error
 	stopErr         error
-	hang, stubborn  bool // Stop waits for its context, or for ever
+	hang            bool          // Stop waits for its context
+	stubborn        chan struct{} // and does not look at it, but waits for this
 	stopContextGone bool
 	onStart         func()
 }
@@ -43,8 +44,8 @@ func (p *part) Start(context.Context) error {
 func (p *part) Stop(ctx context.Context) error {
 	p.note("stop " + p.name)
 	p.stopContextGone = ctx.Err() != nil
-	if p.stubborn {
-		select {}
+	if p.stubborn != nil {
+		<-p.stubborn
 	}
 	if p.hang {
 		<-ctx.Done()
@@ -60,9 +61,7 @@ func group(parts ...*part) (*Group, *journal) {
 		p.journal = j
 		named = append(named, Named{p.name, p})
 	}
-	g := NewGroup(named...)
-	g.stopTimeout = 20 * time.Millisecond
-	return g, j
+	return NewGroup(named...), j
 }
 
 func want(t *testing.T, j *journal, lines ...string) {
@@ -118,16 +117,20 @@ func TestAnInterruptBetweenTwoStartsUnwinds(t *testing.T) {
 	}
 }
 
+// The time is that of a bubble: it goes on when nothing else does, so that only who hangs takes too long.
 func TestAStopThatHangsOrFailsDoesNotHoldUpTheRest(t *testing.T) {
-	failed := errors.New("flush failed")
-	g, j := group(&part{name: "bus"}, &part{name: "hangs", hang: true}, &part{name: "fails", stopErr: failed}, &part{name: "stubborn", stubborn: true})
-	if err := g.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	err := g.Stop(t.Context())
-	if !errors.Is(err, failed) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the failure and the deadline", err)
-	}
-	want(t, j, "start bus", "start hangs", "start fails", "start stubborn",
-		"stop stubborn", "stop fails", "stop hangs", "stop bus")
+	synctest.Test(t, func(t *testing.T) {
+		failed, over := errors.New("flush failed"), make(chan struct{})
+		defer close(over)
+		g, j := group(&part{name: "bus"}, &part{name: "hangs", hang: true}, &part{name: "fails", stopErr: failed}, &part{name: "stubborn", stubborn: over})
+		if err := g.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		err := g.Stop(t.Context())
+		if !errors.Is(err, failed) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the failure and the deadline", err)
+		}
+		want(t, j, "start bus", "start hangs", "start fails", "start stubborn",
+			"stop stubborn", "stop fails", "stop hangs", "stop bus")
+	})
 }
