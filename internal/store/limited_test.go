@@ -20,7 +20,7 @@ func limitedTo(t *testing.T, change func(*Configuration)) DB {
 	return db
 }
 
-// occupy starts as many queries as run at once, and takes one row of each.
+// occupy starts as many queries as run at once, and takes one row of each, if its time is not over before.
 func occupy(t *testing.T, db DB) []Rows {
 	t.Helper()
 	var all []Rows
@@ -29,9 +29,7 @@ func occupy(t *testing.T, db DB) []Rows {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !rows.Next() {
-			t.Fatal(rows.Err())
-		}
+		rows.Next()
 		all = append(all, rows)
 	}
 	return all
@@ -103,6 +101,11 @@ func TestQueriesThatTakeTooLongEnd(t *testing.T) {
 func TestCloseEndsQueries(t *testing.T) {
 	db := limitedTo(t, func(*Configuration) {})
 	stuck := occupy(t, db)
+	for _, rows := range stuck {
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
