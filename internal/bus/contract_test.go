@@ -16,11 +16,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/await"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
 // patience bounds every wait; it is an upper limit, not something measured.
-const patience = 30 * time.Second
+const patience = await.Patience
 
 // TestMemory holds the in-process bus to the contract; TestKafka does the same to Kafka.
 func TestMemory(t *testing.T) {
