@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/services/routeragent/labtest"
 )
 
@@ -210,8 +210,8 @@ func TestCountersAreTrue(t *testing.T) {
 	k := open(t, r, t.TempDir())
 	slow := hntes(95e6)
 	p := slow.Ports["ge-b"]
-	p.Speed = 1e6
-	p.Queues[0].Rate, p.Queues[1].Rate, p.Queues[1].Buffer = 5e4, 95e4, 20000
+	p.Speed = 2e5 // it passes on in 1.5 s what does not fit into the buffer, and a sender takes milliseconds
+	p.Queues[0].Rate, p.Queues[1].Rate, p.Queues[1].Buffer = 1e4, 19e4, 20000
 	slow.Ports["ge-b"] = p
 	if err := converge(k, slow); err != nil {
 		t.Fatal(err)
@@ -220,18 +220,16 @@ func TestCountersAreTrue(t *testing.T) {
 	const sent, size = 400, 142 // 100 octets of UDP payload on Ethernet
 	sendPair(t, r, sent)
 	var c QueueCounters
-	for range 300 {
+	await.True(t, "the queue has passed on or dropped all packets", func() bool {
 		all, err := k.PortCounters("ge-b")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c = all[2]; c.Packets+c.Drops == sent {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if c.Packets+c.Drops != sent || c.Drops == 0 {
-		t.Errorf("sent %d, queue says %d passed and %d dropped", sent, c.Packets, c.Drops)
+		c = all[2]
+		return c.Packets+c.Drops == sent
+	})
+	if c.Drops == 0 {
+		t.Errorf("sent %d, and the queue dropped none: %+v", sent, c)
 	}
 	if c.Octets != c.Packets*size {
 		t.Errorf("%d octets for %d packets of %d", c.Octets, c.Packets, size)

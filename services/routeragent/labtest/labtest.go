@@ -13,10 +13,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netns"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/namespaces"
 )
 
@@ -75,13 +75,9 @@ sysctl -qw net.ipv4.ip_forward=1
 // waitCarrier waits until the kernel has noticed that both ends of the ports are up, which dumps of routes show.
 func (r *Router) waitCarrier() {
 	r.t.Helper()
-	for range 200 {
-		if !strings.Contains(r.In("ip", "route", "show", "table", "all"), "linkdown") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	r.t.Fatal("ports never came up")
+	await.True(r.t, "the ports are up", func() bool {
+		return !strings.Contains(r.In("ip", "route", "show", "table", "all"), "linkdown")
+	})
 }
 
 // Run runs a command outside the router.
