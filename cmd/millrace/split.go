@@ -115,7 +115,7 @@ func advise(cmd *cobra.Command, policy string, days int, now time.Time) (*advice
 		}
 		for _, port := range plan.GetPorts() {
 			byQueue := counters[port.GetInterface()]
-			samples := split.Samples(float64(port.GetSpeed()), byQueue[of.GetAlpha()], byQueue[of.GetBeta()], adviseStep)
+			samples := split.Samples(float64(port.GetSpeed()), byQueue[of.GetAlpha()], byQueue[of.GetBeta()], adviseStep, time.Time{})
 			p := decided(law, shareOf(plan, port, of.GetBeta()), samples, now)
 			p.Router, p.Port = plan.GetRouter(), port.GetInterface()
 			out.Ports = append(out.Ports, p)

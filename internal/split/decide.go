@@ -108,7 +108,8 @@ func (l Law) roundUp(percent float64) int {
 	return min(max(int(steps)*l.Step, l.Min), l.Max)
 }
 
-// raise is for a share of which too little is left. RaiseNow looks at the last seconds, too: the level is behind.
+// raise is for a share of which too little is left. RaiseNow looks at the last seconds, too: the level is behind. With
+// Headroom above Guard, as Validate wants it, what is found below Max is always more than the share.
 func (l Law) raise(s State, x Sample, d Decision, most float64) Decision {
 	lost := x.Beta.Loss() >= l.MaxLoss
 	now, waits, rule := d.Demand > float64(s.Share) || lost, l.MinInterval, RaiseAhead
@@ -123,8 +124,6 @@ func (l Law) raise(s State, x Sample, d Decision, most float64) Decision {
 	switch {
 	case s.Share >= l.Max:
 		d.Rule, d.Why = AtLimit, reason+", which is the most that the policy allows"
-	case to <= s.Share:
-		d.Rule, d.Why = Keep, reason
 	case x.At.Sub(s.ShortSince) < l.Settle || !now && !s.Beta.settled():
 		d.Rule, d.Why = WaitInterval, reason+fmt.Sprintf("; %d %% would do, but that has not been so for long enough", to)
 	case len(s.Moved) >= l.Moves:

@@ -212,26 +212,43 @@ func TestAPauseBeginsTheLevelAnewAndKeepsTheDays(t *testing.T) {
 	}
 }
 
+// Each parameter at the last value that is taken, and at the first that is not.
 func TestParametersWithoutSenseAreRefused(t *testing.T) {
 	if err := Default().Validate(); err != nil {
 		t.Fatalf("the default: %v", err)
 	}
-	for what, change := range map[string]func(*Law){
-		"limits":     func(l *Law) { l.Min, l.Max = 30, 20 },
-		"no alpha":   func(l *Law) { l.Max = 100 },
-		"step":       func(l *Law) { l.Step = 0 },
-		"headroom":   func(l *Law) { l.Headroom = l.Guard },
-		"hysteresis": func(l *Law) { l.Hysteresis = 100 },
-		"settle":     func(l *Law) { l.Settle = 0 },
-		"hold down":  func(l *Law) { l.HoldDown = l.MinInterval - 1 },
-		"horizon":    func(l *Law) { l.Horizon = day },
-		"moves":      func(l *Law) { l.Moves = 1 },
-		"loss":       func(l *Law) { l.MaxLoss = 0 },
+	type change func(*Law)
+	for _, c := range []struct {
+		what           string
+		taken, refused change
+	}{
+		{"least", func(l *Law) { l.Min = 1 }, func(l *Law) { l.Min = 0 }},
+		{"highest", func(l *Law) { l.Max = 99 }, func(l *Law) { l.Max = 100 }},
+		{"limits", func(l *Law) { l.Min, l.Max = 20, 20 }, func(l *Law) { l.Min, l.Max = 21, 20 }},
+		{"small step", func(l *Law) { l.Step = 1 }, func(l *Law) { l.Step = 0 }},
+		{"large step", func(l *Law) { l.Step = 50 }, func(l *Law) { l.Step = 51 }},
+		{"guard", func(l *Law) { l.Guard = 0 }, func(l *Law) { l.Guard = -0.1 }},
+		{"headroom", func(l *Law) { l.Headroom = l.Guard + 0.1 }, func(l *Law) { l.Headroom = l.Guard }},
+		{"large headroom", func(l *Law) { l.Headroom = 400 }, func(l *Law) { l.Headroom = 401 }},
+		{"small hysteresis", func(l *Law) { l.Hysteresis = 5 }, func(l *Law) { l.Hysteresis = 4.9 }},
+		{"hysteresis", func(l *Law) { l.Hysteresis = 99.9 }, func(l *Law) { l.Hysteresis = 100 }},
+		{"settle", func(l *Law) { l.Settle = 1 }, func(l *Law) { l.Settle = 0 }},
+		{"interval", func(l *Law) { l.MinInterval = l.Settle }, func(l *Law) { l.MinInterval = l.Settle - 1 }},
+		{"hold down", func(l *Law) { l.HoldDown = l.MinInterval }, func(l *Law) { l.HoldDown = l.MinInterval - 1 }},
+		{"no horizon", func(l *Law) { l.Horizon = 0 }, func(l *Law) { l.Horizon = -1 }},
+		{"horizon", func(l *Law) { l.Horizon = day - 1 }, func(l *Law) { l.Horizon = day }},
+		{"moves", func(l *Law) { l.Moves = 2 }, func(l *Law) { l.Moves = 1 }},
+		{"small loss", func(l *Law) { l.MaxLoss = 0.01 }, func(l *Law) { l.MaxLoss = 0 }},
+		{"loss", func(l *Law) { l.MaxLoss = 100 }, func(l *Law) { l.MaxLoss = 100.1 }},
 	} {
-		l := Default()
-		change(&l)
-		if l.Validate() == nil {
-			t.Errorf("%s: taken", what)
+		good, bad := Default(), Default()
+		c.taken(&good)
+		c.refused(&bad)
+		if err := good.Validate(); err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		if bad.Validate() == nil {
+			t.Errorf("%s: %+v is taken", c.what, bad)
 		}
 	}
 }

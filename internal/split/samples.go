@@ -14,12 +14,12 @@ type Reading struct {
 // Counters are those of one queue of a port, each oldest first.
 type Counters struct{ Octets, Packets, Drops []Reading }
 
-// Samples are what counters come to from step to step, from the first reading that all octets have to the last. Drops
-// count with the mean length of the packets that were sent in the step; a queue without counters of packets or drops
-// dropped nothing. Counters that are missing, or have a single reading, give none.
-func Samples(capacity float64, alpha, beta Counters, step time.Duration) (out []Sample) {
+// Samples are what counters come to from step to step, from the first reading that all octets have, or from after where
+// that is later, to the last. Drops count with the mean length of the packets that were sent in the step; a queue
+// without counters of packets or drops dropped nothing. Counters that are missing, or have a single reading, give none.
+func Samples(capacity float64, alpha, beta Counters, step time.Duration, after time.Time) (out []Sample) {
 	var lines [2][3]curve
-	var from, to time.Time
+	from, to := after, time.Time{}
 	for q, c := range []Counters{alpha, beta} {
 		for k, list := range [][]Reading{c.Octets, c.Packets, c.Drops} {
 			lines[q][k] = unwrap(list)
@@ -28,7 +28,7 @@ func Samples(capacity float64, alpha, beta Counters, step time.Duration) (out []
 		if len(octets) < 2 {
 			return nil
 		}
-		if first := octets[0].at; from.IsZero() || first.After(from) {
+		if first := octets[0].at; first.After(from) {
 			from = first
 		}
 		if last := octets[len(octets)-1].at; to.IsZero() || last.Before(to) {
@@ -51,20 +51,22 @@ type point struct {
 	value float64
 }
 
-// unwrap adds up what a counter grew by. One that went back began again at 0: its router restarted.
+// unwrap adds up what a counter grew by. One that went back began again at 0: its router restarted. A reading that is
+// not newer than the one before says nothing.
 func unwrap(list []Reading) (out curve) {
-	sum := 0.0
+	sum, last := 0.0, Reading{}
 	for i, r := range list {
+		if i > 0 && !r.At.After(last.At) {
+			continue
+		}
 		switch {
 		case i == 0:
-		case !r.At.After(list[i-1].At):
-			continue
-		case r.Value >= list[i-1].Value:
-			sum += float64(r.Value - list[i-1].Value)
+		case r.Value >= last.Value:
+			sum += float64(r.Value - last.Value)
 		default:
 			sum += float64(r.Value)
 		}
-		out = append(out, point{r.At, sum})
+		out, last = append(out, point{r.At, sum}), r
 	}
 	return out
 }

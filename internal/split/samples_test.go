@@ -20,7 +20,7 @@ func TestSamplesAreWhatCountersGrewBy(t *testing.T) {
 		Octets:  counted(1e8, 3, 13, 33, 63, 93), // asked at other moments
 		Packets: counted(1e5, 3, 13, 33, 63, 93), Drops: counted(1e4, 3, 13, 33, 63, 93),
 	}
-	got := Samples(10e9, alpha, beta, 15*time.Second)
+	got := Samples(10e9, alpha, beta, 15*time.Second, time.Time{})
 	if len(got) != 5 {
 		t.Fatalf("%d samples between 3 and 90 s: %+v", len(got), got)
 	}
@@ -43,7 +43,7 @@ func TestARouterThatRestartedCountsOn(t *testing.T) {
 	for _, s := range []int{5, 15} { // it restarted at second 25, and was read at 30 and 40
 		list = append(list, Reading{At: midnight.Add(time.Duration(25+s) * time.Second), Value: uint64(1e6 * s)})
 	}
-	got := Samples(1e9, Counters{Octets: list}, Counters{Octets: list}, 10*time.Second)
+	got := Samples(1e9, Counters{Octets: list}, Counters{Octets: list}, 10*time.Second, time.Time{})
 	for i, want := range []float64{8e6, 8e6, 4e6, 8e6} { // what it counted from 20 to 25 s is lost
 		if i >= len(got) || math.Abs(got[i].Beta.Sent-want) > 1 {
 			t.Fatalf("sample %d of %+v: want %g", i, got, want)
@@ -54,8 +54,72 @@ func TestARouterThatRestartedCountsOn(t *testing.T) {
 func TestMissingCountersGiveNoSample(t *testing.T) {
 	some := Counters{Octets: counted(1, 0, 60)}
 	for name, beta := range map[string]Counters{"none": {}, "one reading": {Octets: counted(1, 0)}, "another time": {Octets: counted(1, 100, 160)}} {
-		if got := Samples(1e9, some, beta, 10*time.Second); len(got) != 0 {
+		if got := Samples(1e9, some, beta, 10*time.Second, time.Time{}); len(got) != 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+func TestACounterThatStandsStillGrowsByNothing(t *testing.T) {
+	still := []Reading{{midnight, 1e9}, {midnight.Add(10 * time.Second), 1e9}, {midnight.Add(20 * time.Second), 1e9 + 125}}
+	got := Samples(1e9, Counters{Octets: still}, Counters{Octets: still, Packets: still[:2], Drops: still}, 10*time.Second, time.Time{})
+	if len(got) != 2 || got[0].Alpha.Sent != 0 || got[1].Alpha.Sent != 100 {
+		t.Fatalf("%+v, want 0 and 100 bit/s", got)
+	}
+	if got[1].Beta.Dropped != 0 {
+		t.Errorf("drops without a packet: %g", got[1].Beta.Dropped)
+	}
+}
+
+// A reading that was delivered twice, or late, is passed over, and what comes after it counts.
+func TestReadingsThatCameTwiceCountOnce(t *testing.T) {
+	list := counted(1e6, 0, 10, 10, 5, 20, 30)
+	list[2].Value = 7
+	got := Samples(1e9, Counters{Octets: list}, Counters{Octets: counted(1e6, 0, 10, 20, 30)}, 10*time.Second, time.Time{})
+	if len(got) != 3 {
+		t.Fatalf("%d samples", len(got))
+	}
+	for i, x := range got {
+		if x.Alpha.Sent != 8e6 {
+			t.Errorf("sample %d: alpha sent %g bit/s", i, x.Alpha.Sent)
+		}
+	}
+}
+
+// Samples are of the time that both queues' readings have in common, whichever begins or ends first.
+func TestSamplesAreOfTheTimeInCommon(t *testing.T) {
+	long, short := Counters{Octets: counted(1e6, 0, 100)}, Counters{Octets: counted(1e6, 20, 60)}
+	for name, c := range map[string][2]Counters{"alpha is longer": {long, short}, "beta is longer": {short, long}} {
+		got := Samples(1e9, c[0], c[1], 20*time.Second, time.Time{})
+		if len(got) != 2 || !got[0].At.Equal(midnight.Add(40*time.Second)) || !got[1].At.Equal(midnight.Add(60*time.Second)) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestACounterOutsideOfItsReadingsStandsStill(t *testing.T) {
+	l := unwrap(counted(1, 10, 20))
+	for second, want := range map[int]float64{0: 0, 10: 0, 15: 5, 20: 10, 30: 10} {
+		if got := l.at(midnight.Add(time.Duration(second) * time.Second)); got != want {
+			t.Errorf("at %d s it is %g, want %g", second, got, want)
+		}
+	}
+	if got := (curve)(nil).at(midnight); got != 0 {
+		t.Errorf("without readings it is %g", got)
+	}
+}
+
+// What was sampled already is not sampled again: the next samples begin where the last one ended.
+func TestSamplesGoOnAfterTheLast(t *testing.T) {
+	c := Counters{Octets: counted(1e6, 0, 25, 50, 75, 100)}
+	all := Samples(1e9, c, c, 20*time.Second, time.Time{})
+	for i, x := range all {
+		rest := Samples(1e9, c, c, 20*time.Second, x.At)
+		if len(rest) != len(all)-i-1 || len(rest) > 0 && rest[0] != all[i+1] {
+			t.Errorf("after %v: %+v", x.At, rest)
+		}
+	}
+	if got := Samples(1e9, c, c, 20*time.Second, midnight.Add(time.Hour)); len(got) != 0 {
+		t.Errorf("after all readings: %+v", got)
 	}
 }

@@ -32,7 +32,10 @@ type target struct{ folder, skip string }
 const searches = "^Test(Exhaustive|TheSearchMisses)"
 
 var targets = []target{
+	// Days of simulated loads, tens of seeds each: the tables hold the same rules.
+	{folder: "internal/split", skip: "^Test(NoiseMoves|ADayIsForeseen|MovesAreRare|BetaIsNeverWorse|AlphaPays|UnderAStrict)"},
 	{folder: "services/alpha/detect"},
+	{folder: "services/alpha/online"},
 	{folder: "services/circuits/admit"},
 	{folder: "services/circuits/calendar"},
 	{folder: "services/circuits/life", skip: searches},
