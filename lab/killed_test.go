@@ -18,7 +18,7 @@ func TestKilledLauncherTakesItsLabAlong(t *testing.T) {
 		until   string // progress after which the launcher is killed
 	}{
 		{"while a UML guest boots", UML, "start FRR"},
-		{"while native routers run", Native, "up"},
+		{"while native routers run", Native, isUp},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			needLab(t, load(t, "testdata/two-routers.yaml"), c.backend)
@@ -26,15 +26,17 @@ func TestKilledLauncherTakesItsLabAlong(t *testing.T) {
 			launcher := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLauncherProcess$")
 			reached := make(chan struct{})
 			launcher.Env = append(os.Environ(), "LAB_TEST_NAME="+name, "LAB_TEST_BACKEND="+string(c.backend), "LAB_TEST_OUTPUT="+t.TempDir())
-			launcher.Stdout = &trigger{word: c.until, hit: reached}
-			launcher.Stderr = os.Stderr
+			said := &trigger{word: c.until, hit: reached}
+			launcher.Stdout, launcher.Stderr = said, os.Stderr
 			if err := launcher.Start(); err != nil {
 				t.Fatal(err)
 			}
+			ended := make(chan error, 1)
+			go func() { ended <- launcher.Wait() }()
 			select {
 			case <-reached:
-			case <-time.After(2 * time.Minute):
-				t.Error("the launcher does not come so far")
+			case err := <-ended:
+				t.Fatalf("the launcher does not come so far: %v\n%s", err, said.said.String())
 			}
 			s, err := readState(name)
 			if err != nil {
@@ -44,7 +46,7 @@ func TestKilledLauncherTakesItsLabAlong(t *testing.T) {
 			if err := launcher.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = launcher.Wait()
+			<-ended
 			seen.gone(t)
 			if _, err := Attach(name); !errors.Is(err, ErrNoLab) {
 				t.Errorf("a killed lab can be attached to: %v", err)
@@ -55,6 +57,9 @@ func TestKilledLauncherTakesItsLabAlong(t *testing.T) {
 		})
 	}
 }
+
+// isUp is in no text about a lab that does not come up.
+const isUp = "the launcher has its lab"
 
 // TestLauncherProcess is the process that the test above kills.
 func TestLauncherProcess(t *testing.T) {
@@ -69,7 +74,7 @@ func TestLauncherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("up")
+	fmt.Println(isUp)
 	for { // until killed; an empty select is a deadlock where no other goroutine is left
 		time.Sleep(time.Minute)
 	}

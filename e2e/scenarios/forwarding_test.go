@@ -3,10 +3,10 @@ package scenarios
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/millrace/millrace/lab"
@@ -24,16 +24,12 @@ func TestScenarios(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "bin", "millrace")); err != nil {
 		t.Fatalf("bin/millrace is missing: run make build")
 	}
-	t.Cleanup(func() { noLabIsUp(t, "fp-dp-1.9-test", "fp-dp-1.10-test") })
 	for _, name := range []string{"fp-dp-1.9", "fp-dp-1.10"} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command("bin/millrace", "lab", "run", name, "--name", name+"-test", "--json")
+			cmd := exec.Command("bin/millrace", "lab", "run", name, "--name", labName(name), "--json")
 			cmd.Dir = root
 			out, err := cmd.Output()
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				t.Logf("%s", exit.Stderr)
-			}
+			t.Logf("%s", said(err))
 			var r qos.Result
 			if decodeErr := json.Unmarshal(out, &r); decodeErr != nil {
 				t.Fatal(errors.Join(err, decodeErr))
@@ -47,18 +43,30 @@ func TestScenarios(t *testing.T) {
 			if !r.Pass || err != nil {
 				t.Errorf("pass %t, %v", r.Pass, err)
 			}
+			noLabIsUp(t, labName(name))
 		})
 	}
 }
 
-func noLabIsUp(t *testing.T, names ...string) {
+// labName is a lab's that no other run of these tests on this machine has.
+func labName(scenario string) string { return fmt.Sprintf("test-%d-%s", os.Getpid(), scenario) }
+
+// said is what a program that failed printed of it.
+func said(err error) []byte {
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
+		return exit.Stderr
+	}
+	return nil
+}
+
+func noLabIsUp(t *testing.T, name string) {
 	t.Helper()
 	all, err := lab.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range all {
-		if slices.Contains(names, l.Name) {
+		if l.Name == name {
 			t.Errorf("lab %s is still up", l.Name)
 		}
 	}

@@ -30,7 +30,8 @@ func TestMainJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("bin/millrace", "lab", "run", "hntes-redirect", "--name", "main-job-test",
+	name := labName("main-job")
+	cmd := exec.Command("bin/millrace", "lab", "run", "hntes-redirect", "--name", name,
 		"--output", output, "--listen", "127.0.0.1:0", "--approve", "dashboard")
 	cmd.Dir = root
 	text, err := cmd.CombinedOutput()
@@ -43,5 +44,5 @@ func TestMainJob(t *testing.T) {
 			t.Errorf("%s was not written: %v", want, err)
 		}
 	}
-	noLabIsUp(t, "main-job-test")
+	noLabIsUp(t, name)
 }

@@ -12,10 +12,11 @@ func TestAnAlphaFlowIsRedirectedWhileItGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes two minutes; leave -short away")
 	}
-	cmd := exec.Command("bin/millrace", "lab", "run", "hntes-online", "--name", "online-test", "--output", t.TempDir(), "--listen", "127.0.0.1:0", "--json")
+	name := labName("online")
+	cmd := exec.Command("bin/millrace", "lab", "run", "hntes-online", "--name", name, "--output", t.TempDir(), "--listen", "127.0.0.1:0", "--json")
 	cmd.Dir = root
 	raw, err := cmd.Output()
-	t.Logf("%s", raw)
+	t.Logf("%s%s", raw, said(err))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,5 +33,5 @@ func TestAnAlphaFlowIsRedirectedWhileItGoesOn(t *testing.T) {
 	if !result.Pass || len(result.Steps) != 9 {
 		t.Errorf("passed %t with steps %v, want nine", result.Pass, result.Steps)
 	}
-	noLabIsUp(t, "online-test")
+	noLabIsUp(t, name)
 }
