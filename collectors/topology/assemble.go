@@ -56,7 +56,7 @@ func (f LinkFacts) tell(links []topo.Link, nodes map[netip.Addr]*topo.Node) {
 		there := is(f.A, l.From) && is(f.Z, l.To) && (f.Interface == "" || l.Interface == f.Interface)
 		back := is(f.Z, l.From) && is(f.A, l.To) && (f.Interface == "" || far[l.LocalAddress])
 		if there || back {
-			l.Delay, l.RiskGroups = uint32(f.Delay/time.Microsecond), f.RiskGroups
+			l.Delay, l.RiskGroups, l.AdminGroups = uint32(f.Delay/time.Microsecond), f.RiskGroups, topo.Groups(f.AdminGroups)
 		}
 	}
 }

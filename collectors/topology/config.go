@@ -3,6 +3,7 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -17,8 +18,8 @@ type Configuration struct {
 	Timeout time.Duration `yaml:"timeout"`
 	// MaxBackoff bounds the wait before a router that does not answer is tried again; 1 min.
 	MaxBackoff time.Duration `yaml:"max_backoff"`
-	// Links are what the link-state database does not say of links, for circuits with a bound on delay, and for those
-	// that must not fail together. Default none.
+	// Links are what the link-state database does not say of links, for circuits with a bound on delay, for those that
+	// must not fail together, and for those that use links of some kind only. Default none.
 	Links []LinkFacts `yaml:"links"`
 }
 
@@ -33,6 +34,9 @@ type LinkFacts struct {
 	Delay time.Duration `yaml:"delay"`
 	// RiskGroups are its shared risk link groups (RFC 4202), such as the number of a duct. Default none.
 	RiskGroups []uint32 `yaml:"risk_groups"`
+	// AdminGroups are its administrative groups (RFC 7308), 0 to 63, which requests of circuits include or exclude:
+	// what kind of line it is, or whose. Default none.
+	AdminGroups []uint32 `yaml:"admin_groups"`
 }
 
 // DefaultConfiguration is the configuration without a file.
@@ -60,6 +64,9 @@ func (c Configuration) Validate() error {
 // maxRiskGroups bounds what each search for a pair of paths looks at.
 const maxRiskGroups = 100
 
+// maxAdminGroup is the last that a link of the path engine has a bit for.
+const maxAdminGroup = 63
+
 func (l LinkFacts) validate() error {
 	switch {
 	case l.A == "" || l.Z == "" || l.A == l.Z:
@@ -68,6 +75,8 @@ func (l LinkFacts) validate() error {
 		return fmt.Errorf("delay %s: whole microseconds, 0s to 1m", l.Delay)
 	case len(l.RiskGroups) > maxRiskGroups:
 		return fmt.Errorf("%d risk groups are more than %d", len(l.RiskGroups), maxRiskGroups)
+	case slices.ContainsFunc(l.AdminGroups, func(n uint32) bool { return n > maxAdminGroup }):
+		return fmt.Errorf("admin groups %d: 0 to %d", l.AdminGroups, maxAdminGroup)
 	}
 	return nil
 }

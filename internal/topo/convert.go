@@ -2,6 +2,7 @@ package topo
 
 import (
 	"fmt"
+	"math/bits"
 	"net/netip"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -81,7 +82,7 @@ func linkFromProto(m *topologyv1.Link) (Link, error) {
 	l := Link{
 		ID: m.GetId(), Interface: m.GetLocalInterface(),
 		Metric: m.GetIgpMetric(), TEMetric: m.GetTeMetric(), Bandwidth: m.GetMaxBandwidth(), AdjacencySID: m.GetAdjacencySid(),
-		Delay: m.GetDelayMicroseconds(), RiskGroups: m.GetRiskGroups(),
+		Delay: m.GetDelayMicroseconds(), RiskGroups: m.GetRiskGroups(), AdminGroups: Groups(m.GetAdminGroups()),
 	}
 	var err error
 	if l.From, err = netip.ParseAddr(m.GetLocalRouterId()); err != nil {
@@ -102,8 +103,23 @@ func linkToProto(l *Link) *topologyv1.Link {
 		Id: l.ID, LocalRouterId: text(l.From), RemoteRouterId: text(l.To),
 		LocalAddress: text(l.LocalAddress), RemoteAddress: text(l.RemoteAddress), LocalInterface: l.Interface,
 		IgpMetric: l.Metric, TeMetric: l.TEMetric, MaxBandwidth: l.Bandwidth, AdjacencySid: l.AdjacencySID,
-		DelayMicroseconds: l.Delay, RiskGroups: l.RiskGroups,
+		DelayMicroseconds: l.Delay, RiskGroups: l.RiskGroups, AdminGroups: numbers(l.AdminGroups),
 	}
+}
+
+// Groups has a bit for each number of an administrative group; one beyond 63 has none.
+func Groups(numbers []uint32) (groups uint64) {
+	for _, n := range numbers {
+		groups |= 1 << n
+	}
+	return groups
+}
+
+func numbers(groups uint64) (out []uint32) {
+	for ; groups != 0; groups &= groups - 1 {
+		out = append(out, uint32(bits.TrailingZeros64(groups)))
+	}
+	return out
 }
 
 func optionalAddr(s string) (netip.Addr, error) {

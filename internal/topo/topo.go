@@ -67,6 +67,8 @@ type Link struct {
 	Delay uint32
 	// RiskGroups are its shared risk link groups (RFC 4202).
 	RiskGroups []uint32
+	// AdminGroups has a bit for each administrative group (RFC 7308) that it is in, 0 to 63.
+	AdminGroups uint64
 }
 
 // Snapshot is one area's database at one time.

@@ -25,7 +25,7 @@ func example() Snapshot {
 			{ID: addr("1.0.0.2"), Loopback: addr("10.255.0.2"), Prefixes: []netip.Prefix{prefix("10.1.0.0/16")}},
 		},
 		Links: []Link{
-			{ID: "1.0.0.1|10.0.0.1", From: addr("1.0.0.1"), To: addr("1.0.0.2"), LocalAddress: addr("10.0.0.1"), RemoteAddress: addr("10.0.0.2"), Interface: "ge-b", Metric: 10, TEMetric: 20, Bandwidth: 1e9},
+			{ID: "1.0.0.1|10.0.0.1", From: addr("1.0.0.1"), To: addr("1.0.0.2"), LocalAddress: addr("10.0.0.1"), RemoteAddress: addr("10.0.0.2"), Interface: "ge-b", Metric: 10, TEMetric: 20, Bandwidth: 1e9, AdminGroups: 1<<63 + 5},
 			{ID: "1.0.0.2|10.0.0.2", From: addr("1.0.0.2"), To: addr("1.0.0.1"), LocalAddress: addr("10.0.0.2"), Metric: 10},
 		},
 	}

@@ -41,7 +41,7 @@ func FromTopology(old *Graph, t *topo.Graph) (*Graph, error) {
 func linkOf(l *topo.Link, from, to int32) Link {
 	out := Link{
 		ID: l.ID, From: from, To: to, IGP: l.Metric, TE: l.TEMetric, Capacity: int64(min(l.Bandwidth, math.MaxInt64)),
-		Delay: l.Delay, SRLGs: l.RiskGroups,
+		Delay: l.Delay, SRLGs: l.RiskGroups, Affinity: l.AdminGroups,
 	}
 	if l.Delay == 0 {
 		out.Delay = DelayUnknown

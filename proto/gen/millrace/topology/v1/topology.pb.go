@@ -292,7 +292,9 @@ type Link struct {
 	// One way, of topology.links: the link-state database has none. 0 where unknown.
 	DelayMicroseconds uint32 `protobuf:"varint,11,opt,name=delay_microseconds,json=delayMicroseconds,proto3" json:"delay_microseconds,omitempty"`
 	// Shared risk link groups (RFC 4202), of topology.links: links of one group fail together.
-	RiskGroups    []uint32 `protobuf:"varint,12,rep,packed,name=risk_groups,json=riskGroups,proto3" json:"risk_groups,omitempty"`
+	RiskGroups []uint32 `protobuf:"varint,12,rep,packed,name=risk_groups,json=riskGroups,proto3" json:"risk_groups,omitempty"`
+	// Administrative groups (RFC 7308), of topology.links: their numbers, 0 to 63.
+	AdminGroups   []uint32 `protobuf:"varint,13,rep,packed,name=admin_groups,json=adminGroups,proto3" json:"admin_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -411,6 +413,13 @@ func (x *Link) GetRiskGroups() []uint32 {
 	return nil
 }
 
+func (x *Link) GetAdminGroups() []uint32 {
+	if x != nil {
+		return x.AdminGroups
+	}
+	return nil
+}
+
 type RefreshRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -516,7 +525,7 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\aifindex\x18\x02 \x01(\rR\aifindex\x12\x1c\n" +
 	"\taddresses\x18\x03 \x03(\tR\taddresses\x12\x14\n" +
 	"\x05speed\x18\x04 \x01(\x04R\x05speed\x12\x0e\n" +
-	"\x02up\x18\x05 \x01(\bR\x02up\"\xb3\x03\n" +
+	"\x02up\x18\x05 \x01(\bR\x02up\"\xd6\x03\n" +
 	"\x04Link\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12&\n" +
 	"\x0flocal_router_id\x18\x02 \x01(\tR\rlocalRouterId\x12(\n" +
@@ -532,7 +541,8 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	" \x01(\rR\fadjacencySid\x12-\n" +
 	"\x12delay_microseconds\x18\v \x01(\rR\x11delayMicroseconds\x12\x1f\n" +
 	"\vrisk_groups\x18\f \x03(\rR\n" +
-	"riskGroups\"\x10\n" +
+	"riskGroups\x12!\n" +
+	"\fadmin_groups\x18\r \x03(\rR\vadminGroups\"\x10\n" +
 	"\x0eRefreshRequest\"U\n" +
 	"\x0fRefreshResponse\x12B\n" +
 	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot2z\n" +
