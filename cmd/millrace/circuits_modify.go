@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -14,13 +15,17 @@ func circuitsModifyCommand() *cobra.Command {
 	req := &circuitsv1.ModifyRequest{}
 	var mbit int64
 	var end string
+	way := wayChange{changed: func(string) bool { return false }}
 	cmd := &cobra.Command{
 		Use:   "modify ID",
-		Short: "Change the rate or the end of a circuit, before or during its life",
-		Long: "Change the rate or the end of a circuit, before or during its life. What it has counts as free for it.\n\n" +
+		Short: "Change the rate, the end or the path of a circuit, before or during its life",
+		Long: "Change the rate, the end or the path of a circuit, before or during its life. What it has counts as free for it.\n" +
+			"What is said of the path replaces that in its terms; what is not said stays. The path is decided on anew, and an\n" +
+			"active circuit stays active: it has both paths until routers have the other one.\n\n" +
 			"Without --if-version the circuit is read first, and changed if nobody else does meanwhile. Exit code 3: it does not fit.",
 		Example: "  millrace circuits modify 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --rate 8000 --dry-run\n" +
-			"  millrace circuits modify 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --end 2026-11-24T08:00:00Z --note 'more data than expected'",
+			"  millrace circuits modify 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --end 2026-11-24T08:00:00Z --note 'more data than expected'\n" +
+			"  millrace circuits modify 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --via p3 --exclude 3 --dry-run",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Id = args[0]
@@ -31,13 +36,16 @@ func circuitsModifyCommand() *cobra.Command {
 			if err := readTime("end", end, &req.End); err != nil {
 				return err
 			}
-			if mbit == 0 && end == "" && !req.GetOpenEnded() {
-				return coded{errors.New("say what is to change: --rate, --end or --open-ended"), exitUsage}
+			way.changed = cmd.Flags().Changed
+			if mbit == 0 && end == "" && !req.GetOpenEnded() && !way.any() {
+				return coded{errors.New("say what is to change: --rate, --end, --open-ended, or something of the path"), exitUsage}
 			}
-			return circuitsModify(cmd, req)
+			return circuitsModify(cmd, req, &way)
 		},
 	}
 	byFlag(cmd, &req.By)
+	way.flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&way.anyPath, "any-path", false, "give up all that it wants of its path, but for what is said beside it")
 	cmd.Flags().Int64Var(&mbit, "rate", 0, "Mbit/s from now on; of a volume the highest rate")
 	cmd.Flags().StringVar(&end, "end", "", "RFC 3339 time")
 	cmd.Flags().BoolVar(&req.OpenEnded, "open-ended", false, "let it last until it is released")
@@ -47,14 +55,17 @@ func circuitsModifyCommand() *cobra.Command {
 	return cmd
 }
 
-func circuitsModify(cmd *cobra.Command, req *circuitsv1.ModifyRequest) error {
+func circuitsModify(cmd *cobra.Command, req *circuitsv1.ModifyRequest, way *wayChange) error {
 	client := circuitsClient(cmd)
-	if req.GetVersion() == 0 {
+	if req.GetVersion() == 0 || way.any() {
 		is, err := client.Get(cmd.Context(), connect.NewRequest(&circuitsv1.GetRequest{Id: req.GetId()}))
 		if err != nil {
 			return refusal(err)
 		}
-		req.Version = is.Msg.GetCircuit().GetVersion()
+		req.Version = cmp.Or(req.GetVersion(), is.Msg.GetCircuit().GetVersion())
+		if req.Path, err = way.of(is.Msg.GetCircuit().GetTerms()); err != nil {
+			return err
+		}
 	}
 	r, err := client.Modify(cmd.Context(), connect.NewRequest(req))
 	if err != nil {

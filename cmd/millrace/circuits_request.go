@@ -31,6 +31,7 @@ type termsFlags struct {
 	pairs      []string
 	ports      [2]circuitsv1.Port
 	excess     string
+	way        wayFlags
 }
 
 func (f *termsFlags) add(flags *pflag.FlagSet) {
@@ -44,9 +45,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.onFailure, "on-failure", "restore", "restore or hold: look for another path when a link of its path is gone, or wait for the link")
 	flags.Int32Var(&f.priority, "priority", restore.Last, "holding priority, 0 to 7, 0 is first: who may not displace it, and which circuits get another path first, where several lost theirs; none: --setup-priority")
 	flags.Int32Var(&f.setup, "setup-priority", restore.Last, "0 to 7, not before --priority: where there is no room, circuits of a later priority are displaced; 7 displaces nobody")
-	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
-	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
-	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
+	f.way.add(flags)
 	flags.StringArrayVar(&f.pairs, "pair", nil, "traffic that is steered, SOURCE,DESTINATION such as 192.0.2.0/24,198.51.100.0/24; may be given more than once")
 	for i, end := range []string{"from", "to"} {
 		flags.StringVar(&f.ports[i].Name, end+"-port", "", "Ethernet frames between two ports instead of packets between routers: the port at "+strings.ToUpper(end))
@@ -100,7 +99,7 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 			*into = &f.ports[i]
 		}
 	}
-	if err := readTime("start", f.start, &t.Start); err != nil {
+	if err := errors.Join(f.way.into(t), readTime("start", f.start, &t.Start)); err != nil {
 		return nil, err
 	}
 	return t, readTime("end", f.end, &t.End)
@@ -257,6 +256,7 @@ func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 		}
 		fmt.Fprintf(out, "  %s lacks %g Mbit/s from %s to %s\n", where, mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
 	}
+	printRelaxations(out, no.GetRelaxations())
 	for _, o := range no.GetOffers() {
 		t := o.GetTerms()
 		fmt.Fprintf(out, "  %s fits: %g Mbit/s", offerNames[o.GetKind()], mbit(t.GetRateBitsPerSecond()))
@@ -267,6 +267,7 @@ func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 		if t.GetFromPort() != nil {
 			fmt.Fprintf(out, ", VLANs %s and %s", cmp.Or(t.GetFromPort().GetVlans(), "none"), cmp.Or(t.GetToPort().GetVlans(), "none"))
 		}
+		printOfferedWay(out, o)
 		fmt.Fprintln(out)
 	}
 }
@@ -288,4 +289,5 @@ func printPorts(out io.Writer, t *circuitsv1.Terms, from, to int32) {
 var offerNames = map[string]string{
 	"LATER": "later", "LESS_RATE": "a lower rate", "SLOWER": "a longer delay", "WITHOUT_BACKUP": "no backup", "AS_VOLUME": "as a volume",
 	"LATER_DEADLINE": "a later deadline", "LESS_VOLUME": "a smaller volume", "OTHER_VLAN": "another VLAN",
+	"MORE_HOPS": "more links", "NOT_VIA": "fewer loose hops", "OTHER_GROUPS": "links of other groups",
 }

@@ -28,7 +28,7 @@ type circuitsOf struct {
 
 // Get implements CircuitsService.
 func (s *circuitsOf) Get(_ context.Context, r *connect.Request[circuitsv1.GetRequest]) (*connect.Response[circuitsv1.GetResponse], error) {
-	return connect.NewResponse(&circuitsv1.GetResponse{Circuit: &circuitsv1.Circuit{Id: r.Msg.GetId(), Version: 7}}), nil
+	return connect.NewResponse(&circuitsv1.GetResponse{Circuit: &circuitsv1.Circuit{Id: r.Msg.GetId(), Version: 7, Terms: &circuitsv1.Terms{Exclude: []int32{3}}}}), nil
 }
 
 // Modify implements CircuitsService.
@@ -152,6 +152,14 @@ func TestCircuitsModify(t *testing.T) {
 		{[]string{"--end", "2026-11-24T00:00:00+01:00", "--if-version", "3"}, 0, "active", &circuitsv1.ModifyRequest{Version: 3, End: end}},
 		{[]string{"--open-ended"}, 0, "active", &circuitsv1.ModifyRequest{Version: 7, OpenEnded: true}},
 		{[]string{"--rate", "5000", "--dry-run"}, exitUnmet, "CAPACITY: no room", &circuitsv1.ModifyRequest{Version: 7, RateBitsPerSecond: 5e9, DryRun: true}},
+		{[]string{"--via", "cr", "--max-hops", "3"}, 0, "active", &circuitsv1.ModifyRequest{
+			Version: 7, Path: &circuitsv1.PathTerms{Via: []string{"cr"}, MaxHops: 3, Exclude: []int32{3}},
+		}},
+		{[]string{"--any-path", "--max-delay", "2ms", "--if-version", "3"}, 0, "active", &circuitsv1.ModifyRequest{
+			Version: 3, Path: &circuitsv1.PathTerms{MaxDelayMicroseconds: 2000},
+		}},
+		{[]string{"--metric", "cost"}, exitUsage, "", nil},
+		{[]string{"--max-delay", "5ns"}, exitUsage, "", nil},
 		{nil, exitUsage, "", nil},
 		{[]string{"--end", "tonight"}, exitUsage, "", nil},
 		{[]string{"--rate", "-1"}, exitUsage, "", nil},

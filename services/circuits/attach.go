@@ -245,12 +245,12 @@ func (b *book) mayKeep(was, is *circuitsv1.Record) error {
 
 // refusal is one as the API has it; between ports only with offers that fit in both directions and on the ports.
 func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) error {
-	out := refusalOf(no, t)
+	out := refusalOf(no, t, r)
 	if between(t) {
 		out.Offers = nil
 		for _, o := range no.Offers {
-			other, terms := r, termsOf(o.Request, t)
-			other.Rate, other.Bytes, other.MaxDelay, other.Window = o.Request.Rate, o.Request.Bytes, o.Request.MaxDelay, o.Request.Window
+			other, terms := r, termsOf(o.Request, t, r)
+			other.Rate, other.Bytes, other.MaxDelay, other.Window, other.Way = o.Request.Rate, o.Request.Bytes, o.Request.MaxDelay, o.Request.Window, o.Request.Way
 			if _, err := b.attach(terms, other); err != nil {
 				continue
 			}

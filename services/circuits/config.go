@@ -57,7 +57,8 @@ type Restore struct {
 
 // Reoptimise says when a better path is worth a move.
 type Reoptimise struct {
-	// LeastGain is by how many per cent the sum of the IGP metrics of a circuit's links has to become less. Default 10.
+	// LeastGain is by how many per cent the sum of a circuit's metric, by default the IGP's, has to become less.
+	// Default 10.
 	LeastGain int64 `yaml:"least_gain"`
 	// Moves is how many circuits one call moves at most. Default 10.
 	Moves int `yaml:"moves"`

@@ -68,8 +68,8 @@ func (b *book) hop(link string) *circuitsv1.Hop {
 	return h
 }
 
-// refusalOf is a refusal as the API has it; terms are those that were refused.
-func refusalOf(r *admit.Refusal, terms *circuitsv1.Terms) *circuitsv1.Refusal {
+// refusalOf is a refusal as the API has it; terms are those that were refused, and asked is what admit was asked for.
+func refusalOf(r *admit.Refusal, terms *circuitsv1.Terms, asked admit.Request) *circuitsv1.Refusal {
 	out := &circuitsv1.Refusal{
 		Code: string(r.Code), Field: fieldOf(r.Field), Reason: r.Reason, BlockersOmitted: int32(r.Omitted),
 	}
@@ -82,7 +82,10 @@ func refusalOf(r *admit.Refusal, terms *circuitsv1.Terms) *circuitsv1.Refusal {
 		if terms.GetScavenger() && o.Request.Bytes > 0 {
 			continue
 		}
-		out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: string(o.Kind), ChangePerMille: o.Change, Terms: termsOf(o.Request, terms)})
+		out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: string(o.Kind), ChangePerMille: o.Change, Terms: termsOf(o.Request, terms, asked)})
+	}
+	for _, x := range r.Relaxations {
+		out.Relaxations = append(out.Relaxations, &circuitsv1.Relaxation{Field: fieldOf(x.Field), By: x.By, Links: x.Links, Routers: x.Nodes})
 	}
 	for _, k := range r.GivenUp {
 		out.GivenUp = append(out.GivenUp, string(k))
@@ -104,10 +107,11 @@ func fieldOf(name string) string {
 }
 
 // termsOf are the terms of an offer: those that were refused, changed.
-func termsOf(r admit.Request, refused *circuitsv1.Terms) *circuitsv1.Terms {
+func termsOf(r admit.Request, refused *circuitsv1.Terms, asked admit.Request) *circuitsv1.Terms {
 	t := proto.CloneOf(refused)
 	t.RateBitsPerSecond, t.VolumeBytes, t.MaxDelayMicroseconds = r.Rate, r.Bytes, r.MaxDelay
 	t.Start, t.End = moment(r.Start), moment(r.End)
 	t.Protection = circuitsv1.Protection(r.Protect)
+	offerWay(t, r.Way, asked.Way)
 	return t
 }

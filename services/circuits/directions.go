@@ -2,6 +2,7 @@ package circuits
 
 import (
 	"errors"
+	"slices"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/admit"
@@ -71,6 +72,8 @@ func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *
 // otherWay is the request for the return path.
 func otherWay(r admit.Request) admit.Request {
 	r.ID, r.From, r.To = backID(r.ID), r.To, r.From
+	r.Via = slices.Clone(r.Via)
+	slices.Reverse(r.Via)
 	return r
 }
 

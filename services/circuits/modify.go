@@ -25,6 +25,7 @@ const codeOutdated = "OUTDATED"
 // Modify implements CircuitsService.
 func (a *api) Modify(ctx context.Context, r *connect.Request[circuitsv1.ModifyRequest]) (*connect.Response[circuitsv1.ModifyResponse], error) {
 	record, err := a.c.modify(ctx, r.Msg)
+	err = ofPath(r.Msg, err)
 	count(a.c.metrics.modifications, err)
 	var no refused
 	if r.Msg.GetDryRun() && errors.As(err, &no) && codes[no.GetCode()] != connect.CodeInvalidArgument && no.GetCode() != codeOutdated {
@@ -87,8 +88,8 @@ func (c *Component) modify(ctx context.Context, ask *circuitsv1.ModifyRequest) (
 	return record, err
 }
 
-// modified is a circuit's record with another rate or end; nil where it has them already. It is called while the book
-// does not change. What the circuit has counts as free for itself.
+// modified is a circuit's record with another rate, end or path; nil where it has them already. It is called while the
+// book does not change. What the circuit has counts as free for itself.
 func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, now time.Time) (*circuitsv1.Record, error) {
 	c := was.GetCircuit()
 	terms := proto.CloneOf(c.GetTerms())
@@ -99,6 +100,12 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 	}
 	if ask.GetOpenEnded() || ask.GetEnd() != nil {
 		terms.End = ask.GetEnd()
+	}
+	if ask.GetPath() != nil {
+		putPath(terms, ask.GetPath())
+		if err := checkTerms(terms); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case proto.Equal(terms, c.GetTerms()) && c.GetVersion() >= ask.GetVersion():
@@ -151,7 +158,7 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 	case known && p.GbitHours > 0 && w.End == calendar.Forever:
 		return w, refuse(codeQuota, "end", "project %s has a limit of Gbit/s · h, so its circuits have an end", terms.GetProject())
 	}
-	return w, nil
+	return w, mayMove(was, terms, started)
 }
 
 func otherRate(c *circuitsv1.Circuit, terms *circuitsv1.Terms) bool {
@@ -163,10 +170,13 @@ func mayBeOnRouters(s life.State) bool {
 	return s == life.Provisioning || s == life.Active || s == life.Interrupted || s == life.Deactivating
 }
 
-// regrant decides on other terms of a circuit over a window: on the path that it has, or on another one where it has
-// not begun and no router may have it.
+// regrant decides on other terms of a circuit over a window: on the path that it has, or on another one where that is
+// requested, or where it has not begun and no router may have it.
 func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calendar.Window, now time.Time) (forth, back *admit.Grant, err error) {
 	c, g := was.GetCircuit(), grantOf(was)
+	if otherPath(c, terms) {
+		return b.anew(was, terms, w, now)
+	}
 	var blockers []admit.Blocker
 	omitted := 0
 	if terms.GetVolumeBytes() == 0 {
@@ -189,20 +199,10 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 	if w.Start > c.GetSlots()[0].GetStart().GetSeconds() || mayBeOnRouters(ledger.NameOf(c.GetState())) {
 		return nil, nil, refused{refusalOf(&admit.Refusal{
 			Code: admit.Capacity, Blockers: blockers, Omitted: omitted,
-			Reason: "links of its path lack room, and the path of a circuit that has begun stays",
-		}, terms)}
+			Reason: "links of its path lack room, and the path of a circuit that has begun stays unless another one is requested",
+		}, terms, admit.Request{})}
 	}
-	from := proto.CloneOf(terms)
-	from.Start = moment(max(terms.GetStart().GetSeconds(), now.Unix()))
-	r, err := b.request(c.GetId(), from, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	forth, back, refusal := b.instead(b.admit.Decide, was, r)
-	if refusal != nil {
-		return nil, nil, b.refusal(refusal, terms, r)
-	}
-	return forth, back, nil
+	return b.anew(was, terms, w, now)
 }
 
 // rewritten is a record with what was granted.
@@ -215,17 +215,13 @@ func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g, bac
 	if has, both := backOf(was); both && !sameLinks(has, *back) {
 		is.Circuit.Back = b.hopsOf(back.Path)
 	}
-	l := ledger.LifeOf(was)
-	if had := was.GetCircuit().GetTerms().GetRateBitsPerSecond(); l.State == life.Active && otherRate(was.GetCircuit(), terms) {
-		l, _ = life.Next(l, life.Event{Kind: life.Updated, By: ask.GetBy()})
-		is.Life.HadBitsPerSecond = had
-		if had > terms.GetRateBitsPerSecond() {
-			is.Circuit.Slots = was.GetCircuit().GetSlots() // until routers have the lower one
-		}
-	}
+	l := given(was, is, ask.GetBy())
 	l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
 	l.Expires = min(l.Expires, l.End)
 	note := fmt.Sprintf("modified: %s, to %s", rateText(terms), endText(terms.GetEnd()))
+	if otherPath(was.GetCircuit(), terms) {
+		note += ", by way of " + b.wayText(is.GetCircuit().GetPath())
+	}
 	if ask.GetNote() != "" {
 		note += "; " + ask.GetNote()
 	}

@@ -141,10 +141,12 @@ func (b *book) better(r *circuitsv1.Record, now time.Time) *better {
 
 // measure is what the links of a circuit cost.
 func (b *book) measure(c *circuitsv1.Circuit) (m reoptimise.Measure) {
+	cost := b.graph.Weights(metricOf[c.GetTerms().GetMetric()])
 	m.DelayKnown = true
 	for _, h := range hops(c) {
 		l, _ := b.graph.LinkIndex(h.GetLink())
 		delay := b.graph.Weights(graph.Delay)[l]
+		m.Cost += int64(cost[l])
 		m.IGP, m.Hops = m.IGP+int64(b.graph.Weights(graph.IGP)[l]), m.Hops+1
 		m.DelayKnown = m.DelayKnown && delay != graph.DelayUnknown
 		m.Delay += int64(delay)
@@ -158,6 +160,7 @@ func (b *book) moveOf(r *circuitsv1.Record, to *better) *circuitsv1.PathMove {
 	return &circuitsv1.PathMove{
 		Circuit: to.move.ID, Path: r.GetCircuit().GetPath(), BetterPath: b.hopsOf(to.g.Path), IgpGain: gain.IGP, IgpBefore: to.move.Had.IGP, HopsGain: gain.Hops,
 		DelayGainMicroseconds: gain.Delay, FreedBitsPerSecond: gain.Freed,
+		Metric: r.GetCircuit().GetTerms().GetMetric(), MetricBefore: to.move.Had.Cost, MetricGain: gain.Cost,
 	}
 }
 
@@ -200,7 +203,8 @@ func (b *book) movedBetter(was *circuitsv1.Record, to *better, by string, now ti
 		c := was.GetCircuit()
 		is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack = c.GetPath(), c.GetBackup(), c.GetBack()
 	}
-	note = fmt.Sprintf("%s%s, a better path: IGP metric %d instead of %d", movedTo, b.wayText(is.GetCircuit().GetPath()), to.move.Has.IGP, to.move.Had.IGP)
+	note = fmt.Sprintf("%s%s, a better path: %s %d instead of %d", movedTo, b.wayText(is.GetCircuit().GetPath()),
+		metricOf[was.GetCircuit().GetTerms().GetMetric()], to.move.Has.Cost, to.move.Had.Cost)
 	l.Moves = []life.Move{{From: l.State, To: l.State, By: by, Note: note}}
 	return ledger.With(is, l, now), note
 }

@@ -60,6 +60,9 @@ type waysDecider func(admit.Request) (forth, back *admit.Grant, no *admit.Refusa
 // elsewhere decides on another path for what is left of a circuit. A volume gets other slots for what is left of it.
 func (b *book) elsewhere(was *circuitsv1.Record, now time.Time, decide waysDecider) (g, back *admit.Grant, err error) {
 	c, had := was.GetCircuit(), grantOf(was)
+	if err := b.viaIsThere(c.GetTerms()); err != nil {
+		return nil, nil, err
+	}
 	terms := b.stillThere(c.GetTerms())
 	from := max(had.Slots[0].Start, now.Unix())
 	terms.Start = moment(from)

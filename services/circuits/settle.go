@@ -18,10 +18,13 @@ func settled(is *circuitsv1.Record, actions []life.Action, now time.Time) *circu
 		return slices.ContainsFunc(actions, func(a life.Action) bool { return a.Do == do })
 	}
 	if len(is.GetLife().GetHadPath()) > 0 && (does(life.Settle) || does(life.Revert)) {
+		if want := is.GetLife().GetHadWant(); want != nil && does(life.Revert) {
+			putPath(is.GetCircuit().GetTerms(), want)
+		}
 		if does(life.Revert) {
 			is.Circuit.Path, is.Circuit.Backup, is.Circuit.Back = is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack
 		}
-		is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack = nil, nil, nil
+		is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack, is.Life.HadWant = nil, nil, nil, nil
 	}
 	had := is.GetLife().GetHadBitsPerSecond()
 	if had == 0 || !does(life.Settle) && !does(life.Revert) {

@@ -95,6 +95,7 @@ func checkTerms(t *circuitsv1.Terms) error {
 		{"without_links", t.GetWithoutLinks()},
 		{"without_routers", t.GetWithoutRouters()},
 		{"apart_from", t.GetApartFrom()},
+		{"via", t.GetVia()},
 		{"from", []string{t.GetFrom()}},
 		{"to", []string{t.GetTo()}},
 	} {
@@ -136,7 +137,7 @@ func checkTerms(t *circuitsv1.Terms) error {
 			return wrong("pairs", "number %d: %s", i+1, err)
 		}
 	}
-	if err := checkScavenger(t); err != nil {
+	if err := errors.Join(checkWay(t), checkScavenger(t)); err != nil {
 		return err
 	}
 	return checkPorts(t)
@@ -198,6 +199,9 @@ func (b *book) request(id string, t *circuitsv1.Terms, now time.Time) (admit.Req
 			return r, wrong(end.field, "%s", err)
 		}
 		*end.into = n.ID.String()
+	}
+	if r.Way, err = b.wayOf(t); err != nil {
+		return r, err
 	}
 	for _, name := range t.GetWithoutRouters() {
 		n, err := b.topo.Resolve(name)

@@ -60,6 +60,8 @@ type world struct {
 	speed uint64              // of ports p1
 	delay map[string]uint32   // of links, by "a-b"; none: unknown
 	risks map[string][]uint32 // risk groups of links, by "a-b"
+	admin map[string][]uint32 // administrative groups of links, by "a-b"
+	te    map[string]uint32   // TE metrics of links, by "a-b"; none: the IGP's
 }
 
 func newWorld(t *testing.T) *world {
@@ -125,7 +127,7 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 				s.Links = append(s.Links, &topologyv1.Link{
 					Id: linkID(d[0], d[1]), LocalRouterId: routers[d[0]], RemoteRouterId: routers[d[1]], IgpMetric: 10, MaxBandwidth: 2 * reservable,
 					LocalAddress: strings.Split(linkID(d[0], d[1]), "|")[1], LocalInterface: "core",
-					DelayMicroseconds: p.w.delay[name], RiskGroups: p.w.risks[name],
+					DelayMicroseconds: p.w.delay[name], RiskGroups: p.w.risks[name], AdminGroups: p.w.admin[name], TeMetric: p.w.te[name],
 				})
 			}
 		}

@@ -29,7 +29,13 @@ const (
 	BadRequest Code = "BAD_REQUEST"
 	// NoPath: the network and the exclusions leave no path at any rate.
 	NoPath Code = "NO_PATH"
-	// Latency: there are paths, all of them too slow, at any rate.
+	// Affinity: there are paths, none of links of these administrative groups, at any rate.
+	Affinity Code = "AFFINITY"
+	// LooseHops: none of those passes the loose hops in their order without a loop.
+	LooseHops Code = "LOOSE_HOPS"
+	// Hops: none of those has so few links.
+	Hops Code = "HOPS"
+	// Latency: there are paths, all of them too slow or of unknown delay, at any rate.
 	Latency Code = "LATENCY"
 	// NoBackup: there is a path with room, but no second one apart from it, at any rate.
 	NoBackup Code = "NO_BACKUP"
@@ -53,6 +59,11 @@ type Refusal struct {
 	// said. At most MaxBlockers; Omitted is how many more there are.
 	Blockers []Blocker
 	Omitted  int
+	// Relaxations each make a path: at the rate, of a volume and of a path with a backup at some rate. Where there is
+	// no single one Reason says which make one together.
+	Relaxations []Relaxation
+	// undecided: a search for relaxations met a bound, so that some may be missing.
+	undecided bool
 	// Offers are requests that are granted if they are made as they are and nothing else was booked meanwhile, those
 	// that need the smallest change first.
 	Offers []Offer
@@ -88,13 +99,20 @@ const (
 	LaterDeadline OfferKind = "LATER_DEADLINE"
 	// LessVolume is the most bytes that are there by the deadline.
 	LessVolume OfferKind = "LESS_VOLUME"
+	// MoreHops is the fewest links that a path with room has.
+	MoreHops OfferKind = "MORE_HOPS"
+	// OtherGroups keeps of the affinities what the path with the fewest links that do not match them allows.
+	OtherGroups OfferKind = "OTHER_GROUPS"
+	// NotVia leaves out one loose hop, or all of them.
+	NotVia OfferKind = "NOT_VIA"
 )
 
 // Offer is a request that is granted.
 type Offer struct {
 	Kind OfferKind
-	// Change is what is lost, in thousandths of what was requested: of the rate, the bytes, the delay, or the length of
-	// the window (a day if that is open-ended). A backup counts as half.
+	// Change is what is lost, in thousandths of what was requested: of the rate, the bytes, the delay, the links, or
+	// the length of the window (a day if that is open-ended). A backup counts as half, and so do affinities and loose
+	// hops.
 	Change  int64
 	Request Request
 }

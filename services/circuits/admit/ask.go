@@ -12,10 +12,15 @@ type ask struct {
 	*Book
 	Request
 	from, to int32
-	// barred are links that the request must not use.
-	barred []bool
-	// maxDelay is a bound that is always there.
+	// noLinks and noNodes are those that it names not to be used, apart those that other circuits bar.
+	noLinks, noNodes []int32
+	apart            []bool
+	// excluded are links that are barred by one of these, barred are those and links of other administrative groups.
+	excluded, barred []bool
+	via              []int32
+	// maxDelay and maxHops are bounds that are always there.
 	maxDelay int64
+	maxHops  int32
 }
 
 // noBound is a delay that no path has.
@@ -26,9 +31,13 @@ func (b *Book) look(r Request) (*ask, *Refusal) {
 	if refusal := r.check(); refusal != nil {
 		return nil, refusal
 	}
-	a := &ask{Book: b, Request: r, barred: make([]bool, b.graph.Links()), maxDelay: noBound}
+	a := &ask{Book: b, Request: r, apart: make([]bool, b.graph.Links()), excluded: make([]bool, b.graph.Links()), maxDelay: noBound, maxHops: noHops}
+	a.barred = a.excluded
 	if r.MaxDelay > 0 {
 		a.maxDelay = r.MaxDelay
+	}
+	if r.MaxHops > 0 {
+		a.maxHops = int32(r.MaxHops)
 	}
 	if _, taken := b.circuits[r.ID]; taken {
 		return nil, badRequest("id", fmt.Sprintf("there is a circuit %q", r.ID))
@@ -40,7 +49,7 @@ func (b *Book) look(r Request) (*ask, *Refusal) {
 	if a.to, ok = b.graph.NodeIndex(r.To); !ok {
 		return nil, badRequest("to", fmt.Sprintf("there is no router %q", r.To))
 	}
-	for _, bar := range []func() *Refusal{a.barLinks, a.barNodes, a.barCircuits} {
+	for _, bar := range []func() *Refusal{a.barLinks, a.barNodes, a.barCircuits, a.barGroups, a.lookVia} {
 		if refusal := bar(); refusal != nil {
 			return nil, refusal
 		}
@@ -54,7 +63,8 @@ func (a *ask) barLinks() *Refusal {
 		if !ok {
 			return badRequest("without_links", fmt.Sprintf("there is no link %q", id))
 		}
-		a.barred[l] = true
+		a.excluded[l] = true
+		a.noLinks = append(a.noLinks, l)
 	}
 	return nil
 }
@@ -68,6 +78,7 @@ func (a *ask) barNodes() *Refusal {
 		if n == a.from || n == a.to {
 			return badRequest("without_nodes", fmt.Sprintf("%q is an end of the circuit", id))
 		}
+		a.noNodes = append(a.noNodes, n)
 		a.barNode(n)
 	}
 	return nil
@@ -75,7 +86,7 @@ func (a *ask) barNodes() *Refusal {
 
 func (a *ask) barNode(n int32) {
 	for _, l := range a.graph.In(n) {
-		a.barred[l] = true
+		a.excluded[l] = true
 	}
 }
 
@@ -89,27 +100,30 @@ func (a *ask) barCircuits() *Refusal {
 			a.barShared(l)
 		}
 	}
+	for l, apart := range a.apart {
+		a.excluded[l] = a.excluded[l] || apart
+	}
 	return nil
 }
 
 // barShared bars what may fail together with a link: the link, those between the same routers the other way, and those
 // that share a risk group with it.
 func (a *ask) barShared(l int32) {
-	a.barred[l] = true
+	a.apart[l] = true
 	first, end := a.graph.Out(a.graph.To(l))
 	for back := first; back < end; back++ {
-		a.barred[back] = a.barred[back] || a.graph.To(back) == a.graph.From(l)
+		a.apart[back] = a.apart[back] || a.graph.To(back) == a.graph.From(l)
 	}
 	for _, group := range a.graph.Link(l).SRLGs {
 		for _, member := range a.graph.Members(group) {
-			a.barred[member] = true
+			a.apart[member] = true
 		}
 	}
 }
 
-// delay of a link counts only where there is a bound.
+// delay of a link counts only where there is a bound, or where it is the metric.
 func (a *ask) delay(l int32) (delay int64, ok bool) {
-	if a.maxDelay == noBound {
+	if !a.timed() {
 		return 0, true
 	}
 	d := a.graph.Weights(graph.Delay)[l]

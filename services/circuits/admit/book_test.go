@@ -136,6 +136,10 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		{"without_nodes", func(r *Request) { r.WithoutNodes = []string{"d"} }},
 		{"without_nodes", func(r *Request) { r.WithoutNodes = []string{"a"} }},
 		{"apart_from", func(r *Request) { r.ApartFrom = []string{"2"} }},
+		{"via", func(r *Request) { r.Via = []string{"x"} }},
+		{"via", func(r *Request) { r.Via = []string{"d"} }},
+		{"via", func(r *Request) { r.Via = []string{"b", "b"} }},
+		{"via", func(r *Request) { r.Via, r.WithoutNodes = []string{"b"}, []string{"b"} }},
 		{"rate", func(r *Request) { r.Rate = 0 }},
 	} {
 		r := fromAToD("2", 1)

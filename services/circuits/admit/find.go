@@ -39,16 +39,37 @@ func (a *ask) best() route {
 	if a.Protect != Unprotected {
 		return a.pair(a.roomy(a.Window, a.Rate))
 	}
-	var without []int32
+	q := a.request()
+	q.WithoutLinks, q.Rate = a.without(), a.Rate
+	q.Free = func(l int32) int64 { return a.free(l, a.Window) }
+	return a.only(&q)
+}
+
+// request is what services/paths is asked for, but for what must not be used and what is free.
+func (a *ask) request() cspf.Request {
+	q := cspf.Request{From: a.from, To: a.to, Metric: a.Metric, Via: a.via, MaxLabels: maxLabels}
+	if a.maxDelay != noBound {
+		q.MaxDelay = a.maxDelay
+	}
+	if a.maxHops != noHops {
+		q.MaxHops = int(a.maxHops)
+	}
+	return q
+}
+
+// without are the links that are barred.
+func (a *ask) without() (out []int32) {
 	for l, barred := range a.barred {
 		if barred {
-			without = append(without, int32(l))
+			out = append(out, int32(l))
 		}
 	}
-	p, err := a.workspace.FindOnly(a.graph, &cspf.Request{
-		From: a.from, To: a.to, Rate: a.Rate, MaxDelay: a.MaxDelay, WithoutLinks: without, MaxLabels: maxLabels,
-		Free: func(l int32) int64 { return a.free(l, a.Window) },
-	})
+	return out
+}
+
+// only is a search without a reason why there is nothing.
+func (a *ask) only(q *cspf.Request) route {
+	p, err := a.workspace.FindOnly(a.graph, q)
 	if err != nil {
 		return route{givenUp: errors.Is(err, cspf.ErrUndecided)}
 	}
@@ -63,7 +84,7 @@ func (a *ask) fixed(fits func(int32) bool) route {
 	if a.Protect != Unprotected {
 		return a.pair(fits)
 	}
-	return a.single(fits, graph.IGP, nil)
+	return a.single(fits, a.Metric, nil)
 }
 
 // roomy reports whether a link has a rate free in a window; it looks once.
@@ -92,20 +113,34 @@ func (a *ask) over(fits func(int32) bool, m graph.Metric) *search {
 
 // single is the best path by a metric without the links that are barred besides.
 func (a *ask) single(fits func(int32) bool, m graph.Metric, barred []bool) route {
-	s := a.over(func(l int32) bool { return (barred == nil || !barred[l]) && fits(l) }, m)
-	path := s.run(nil, func(int32) bool { return true })
-	return route{path: path, givenUp: s.givenUp}
+	q := a.request()
+	q.Metric, q.WithoutLinks, q.Rate = m, a.without(), 1
+	q.Free = func(l int32) int64 {
+		if barred != nil && barred[l] || !fits(l) {
+			return 0
+		}
+		return 1
+	}
+	return a.only(&q)
 }
 
-// pair looks for a path and a backup. Without a bound on delay it is the pair of the least cost. With one it is that
-// pair if it is fast enough, else the fastest, else the first path, in the order of cost, that leaves a second one.
+// pair looks for a path and a backup. Without bounds it is the pair of the least cost. With one it is that pair if it
+// is within them, else the fastest, else the one of the fewest links, else the first path, in the order of cost, that
+// leaves a second one. Where the path has loose hops it is the latter at once.
 func (a *ask) pair(fits func(int32) bool) route {
-	r := a.disjoint(fits, graph.IGP)
-	if !r.found() || a.inTime(r) {
-		return r
+	if len(a.via) > 0 {
+		return a.everyPair(fits)
 	}
-	if r := a.disjoint(fits, graph.Delay); !r.found() || a.inTime(r) {
-		return r
+	for _, by := range []struct {
+		metric graph.Metric
+		bounds bool
+	}{{a.Metric, true}, {graph.Delay, a.maxDelay != noBound}, {graph.Hops, a.maxHops != noHops}} {
+		if !by.bounds {
+			continue
+		}
+		if r := a.disjoint(fits, by.metric); !r.found() || a.within(r) {
+			return r
+		}
 	}
 	return a.everyPair(fits)
 }
@@ -129,9 +164,10 @@ func (a *ask) disjoint(fits func(int32) bool, m graph.Metric) route {
 // kinds are what services/paths/disjoint calls the protections.
 var kinds = [...]disjoint.Kind{LinkDisjoint: disjoint.Links, NodeDisjoint: disjoint.Nodes, RiskDisjoint: disjoint.NodesAndGroups}
 
-// inTime reports whether both paths are within the bound on delay.
-func (a *ask) inTime(r route) bool {
-	return a.maxDelay == noBound || a.sum(r.path) <= a.maxDelay && a.sum(r.backup) <= a.maxDelay
+// within reports whether both paths are within the bounds on delay and links.
+func (a *ask) within(r route) bool {
+	inTime := a.maxDelay == noBound || a.sum(r.path) <= a.maxDelay && a.sum(r.backup) <= a.maxDelay
+	return inTime && len(r.path) <= int(a.maxHops) && len(r.backup) <= int(a.maxHops)
 }
 
 // sum of the delays of links, which are known.
@@ -144,13 +180,15 @@ func (a *ask) sum(links []int32) (delay int64) {
 
 // everyPair tries first paths in the order of cost.
 func (a *ask) everyPair(fits func(int32) bool) route {
-	s := a.over(fits, graph.IGP)
+	s := a.over(fits, a.Metric)
 	s.every = true
+	other := *a
+	other.via = nil
 	var backup []int32
 	tries, givenUp := 0, false
 	path := s.run(nil, func(last int32) bool {
 		tries++
-		second := a.single(fits, graph.IGP, a.apart(s.path(last)))
+		second := other.single(fits, a.Metric, a.disjointTo(s.path(last)))
 		backup, givenUp = second.path, givenUp || second.givenUp
 		return second.found() || tries == maxFirst
 	})
@@ -160,8 +198,8 @@ func (a *ask) everyPair(fits func(int32) bool) route {
 	return route{path: path, backup: backup}
 }
 
-// apart are the links that a backup of a path does not use.
-func (a *ask) apart(path []int32) []bool {
+// disjointTo are the links that a backup of a path does not use.
+func (a *ask) disjointTo(path []int32) []bool {
 	out := make([]bool, a.graph.Links())
 	bar := func(links []int32) {
 		for _, l := range links {
@@ -216,7 +254,8 @@ type timeSearch struct {
 }
 
 func (a *ask) overTime(least func() int64) *timeSearch {
-	s := &timeSearch{search: a.search(a.graph.Weights(graph.IGP)), least: least, profiles: make([][]piece, a.graph.Links())}
+	s := &timeSearch{search: a.search(a.graph.Weights(a.Metric)), least: least, profiles: make([][]piece, a.graph.Links())}
+	s.every = len(a.via) > 0 // or a partial path could be passed over for one that cannot go on without a loop
 	s.extend = func(free []piece, l int32) ([]piece, bool) {
 		free = s.with(free, l)
 		return free, carries(slots(free, a.End)) >= s.least()
@@ -259,7 +298,11 @@ func (a *ask) inTheWay(fits func(int32) bool) []int32 {
 	for len(ends.queue) > 0 {
 		ends.step(func(l int32) bool { return !a.barred[l] })
 	}
-	s := a.over(func(l int32) bool {
+	any := *a
+	if a.Protect != Unprotected {
+		any.via = nil // the backup need not pass them
+	}
+	s := any.over(func(l int32) bool {
 		fit := fits(l)
 		if !fit && ends.seen[a.graph.To(l)] {
 			out = append(out, l)

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"sort"
@@ -19,6 +20,8 @@ const (
 	day = 86400
 	// backupChange is what the loss of a backup counts, in thousandths of what was requested.
 	backupChange = 500
+	// constraintChange is what the loss of affinities, or of a loose hop, counts.
+	constraintChange = 500
 )
 
 // attempt at an offer.
@@ -32,8 +35,17 @@ type attempt struct {
 }
 
 // attempts are the offers that make sense for a refusal.
-func (a *ask) attempts(c Code) map[OfferKind]func() attempt {
+func (a *ask) attempts(r *Refusal) map[OfferKind]func() attempt {
+	out := a.relaxed(r)
+	maps.Copy(out, a.attemptsBut(r.Code))
+	return out
+}
+
+// attemptsBut are those that are not made of relaxations.
+func (a *ask) attemptsBut(c Code) map[OfferKind]func() attempt {
 	switch {
+	case c == Affinity || c == LooseHops || c == Hops:
+		return nil
 	case a.Bytes > 0 && c != Latency:
 		return map[OfferKind]func() attempt{LaterDeadline: a.laterDeadline, LessVolume: a.lessVolume}
 	case c == Latency:
@@ -47,11 +59,11 @@ func (a *ask) attempts(c Code) map[OfferKind]func() attempt {
 }
 
 // offerKinds are all of them, in the order of offers that change as much.
-var offerKinds = []OfferKind{Later, LessRate, LaterDeadline, LessVolume, Slower, WithoutBackup, AsVolume}
+var offerKinds = []OfferKind{Later, LessRate, LaterDeadline, LessVolume, MoreHops, Slower, NotVia, OtherGroups, WithoutBackup, AsVolume}
 
 // offer keeps of the attempts what is granted when it is requested.
 func (a *ask) offer(r *Refusal) {
-	attempts := a.attempts(r.Code)
+	attempts := a.attempts(r)
 	for _, kind := range offerKinds {
 		find := attempts[kind]
 		if find == nil {

@@ -6,20 +6,19 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/services/circuits/calendar"
-	"github.com/millrace/millrace/services/paths/graph"
 )
 
 // refuse says why nothing was found.
 func (a *ask) refuse(givenUp bool) *Refusal {
 	r := &Refusal{Code: a.code(givenUp)}
-	switch r.Code {
-	case Capacity, SearchBound:
+	if r.Code == Capacity || r.Code == SearchBound {
 		a.block(r)
-		a.offer(r)
-	case WindowTooShort, Latency, NoBackup:
+	}
+	more := a.relax(r)
+	if r.Code != NoPath {
 		a.offer(r)
 	}
-	r.Reason = a.reason(r)
+	r.Reason = a.reason(r) + more
 	return r
 }
 
@@ -29,21 +28,34 @@ func (a *ask) refuseOnly(givenUp bool) *Refusal {
 	if r.Code == Capacity || r.Code == SearchBound {
 		a.block(r)
 	}
-	r.Reason = a.reason(r)
+	more := a.relax(r)
+	r.Reason = a.reason(r) + more
 	return r
 }
 
-// code is of the first thing that is in the way when one is given after the other: a path, a fast one, a backup, time.
+// relax lists relaxations, and says them for people where a constraint is what binds.
+func (a *ask) relax(r *Refusal) string {
+	if r.Code == WindowTooShort || r.Code == NoBackup || r.Code == SearchBound { // whose reason would be given up as well
+		return ""
+	}
+	e := a.explain()
+	if e == nil {
+		return ""
+	}
+	r.Relaxations, r.undecided = a.relaxations(e), e.Undecided
+	if r.Code == Capacity {
+		return ""
+	}
+	return e.Enough()
+}
+
+// code is of the first thing that is in the way when one is given after the other: a path, one of its kind, one by its
+// loose hops, a short one, a fast one, a backup, time.
 func (a *ask) code(givenUp bool) Code {
-	slow := *a
-	slow.maxDelay = noBound
+	if c := a.wayCode(givenUp); c != "" {
+		return c
+	}
 	switch {
-	case !slow.single(anyRoom, graph.Hops, nil).found():
-		return NoPath
-	case givenUp:
-		return SearchBound
-	case !a.single(anyRoom, graph.Hops, nil).found():
-		return Latency
 	case a.Bytes > 0 && product(a.highest(), a.End-a.Start) < a.Bytes*8:
 		return WindowTooShort
 	case a.Protect == Unprotected:
@@ -107,6 +119,7 @@ func (a *ask) ends(s *timeSearch) map[int32]int64 {
 		back.step(func(l int32) bool { return !a.barred[l] })
 	}
 	missing := map[int32]int64{}
+	s.every = false
 	s.extend = func(free []piece, l int32) ([]piece, bool) {
 		free = s.with(free, l)
 		lacks := s.least() - carries(slots(free, a.End))
@@ -125,7 +138,16 @@ func (a *ask) reason(r *Refusal) string {
 	switch r.Code {
 	case NoPath:
 		return "no path leads " + way + " without what is excluded"
+	case Affinity:
+		return "no path " + way + " is of links of these administrative groups"
+	case LooseHops:
+		return "no path " + way + " passes the loose hops in their order without a loop"
+	case Hops:
+		return fmt.Sprintf("no path %s has %d links at most", way, a.MaxHops)
 	case Latency:
+		if a.MaxDelay == 0 {
+			return "no path " + way + " is of links whose delay is known"
+		}
 		return fmt.Sprintf("no path %s is within %d µs", way, a.MaxDelay)
 	case WindowTooShort:
 		return fmt.Sprintf("%d bytes at %d bit/s take longer than %s", a.Bytes, a.Rate, span(a.Window))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/paths/graph"
 )
 
 func asked(change func(*Request)) *Request {
@@ -51,6 +52,17 @@ func TestWhatMeansNothingIsRefusedByItsField(t *testing.T) {
 		{"without_links", func(r *Request) { r.WithoutLinks = names(1001) }},
 		{"without_nodes", func(r *Request) { r.WithoutNodes = names(1001) }},
 		{"apart_from", func(r *Request) { r.ApartFrom = names(1001) }},
+		{"", func(r *Request) {
+			r.Way = Way{Metric: graph.Hops, IncludeAny: 3, IncludeAll: 1, Exclude: 2, Via: names(8), MaxHops: 255}
+		}},
+		{"", func(r *Request) { r.Via, r.MaxHops = names(8), 9 }},
+		{"metric", func(r *Request) { r.Metric = graph.Hops + 1 }},
+		{"exclude", func(r *Request) { r.IncludeAll, r.Exclude = 6, 2 }},
+		{"include_any", func(r *Request) { r.IncludeAny, r.Exclude = 6, 14 }},
+		{"via", func(r *Request) { r.Via = names(9) }},
+		{"max_hops", func(r *Request) { r.MaxHops = -1 }},
+		{"max_hops", func(r *Request) { r.MaxHops = 256 }},
+		{"max_hops", func(r *Request) { r.Via, r.MaxHops = names(8), 8 }},
 	} {
 		r := asked(c.change)
 		refusal := r.check()

@@ -16,6 +16,8 @@ const (
 // label is a partial path from the request's start. It is the label of its last node.
 type label struct {
 	node, link, parent int32
+	// stage is how many loose hops are behind, hops how many links.
+	stage, hops int32
 	// cost is of the path and the least that is left from its last node on, so that those that lead to the end come
 	// first.
 	cost, delay int64
@@ -32,14 +34,15 @@ type search struct {
 	every bool
 	// cost of a link.
 	cost []uint32
-	// left is the least cost from a node to the end, by the links that are not barred; -1 where there is no way.
-	left []int64
+	// left is the least cost from a node to the end, by stage and node, by the links that are not barred; -1 where
+	// there is no way.
+	left [][]int64
 	// extend is what a partial path has free with one more link, and whether that is enough.
 	extend func(free []piece, link int32) ([]piece, bool)
 
 	labels  []label
 	heap    []int32
-	settled [][]int32 // labels, by node
+	settled [][]int32 // labels, by stage and node
 	// pieces that were made, and the most that there may be of them and of labels.
 	pieces, mostPieces, mostLabels int
 	// givenUp: there were more.
@@ -52,7 +55,7 @@ func (a *ask) search(cost []uint32) search {
 
 // run calls accept with the label of each path that is found, until it is content; the path is nil if it never is.
 func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
-	s.settled = make([][]int32, s.graph.Nodes())
+	s.settled = make([][]int32, s.graph.Nodes()*(len(s.via)+1))
 	s.left = s.toEnd(s.cost)
 	s.push(label{node: s.from, link: -1, parent: -1, free: first})
 	for len(s.heap) > 0 {
@@ -61,7 +64,7 @@ func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 		if s.passed(l) {
 			continue
 		}
-		s.settled[l.node] = append(s.settled[l.node], at)
+		s.settled[s.place(l)] = append(s.settled[s.place(l)], at)
 		if l.node != s.to {
 			s.goOn(at)
 		} else if accept(at) {
@@ -77,10 +80,24 @@ func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 
 // passed: a partial path that was looked at before is as good as this one.
 func (s *search) passed(l label) bool {
-	return !s.every && slices.ContainsFunc(s.settled[l.node], func(i int32) bool {
+	return !s.every && slices.ContainsFunc(s.settled[s.place(l)], func(i int32) bool {
 		other := s.labels[i]
-		return other.delay <= l.delay && covers(other.free, l.free)
+		return other.delay <= l.delay && (s.maxHops == noHops || other.hops <= l.hops) && covers(other.free, l.free)
 	})
+}
+
+// place of a label in a table by stage and node.
+func (s *search) place(l label) int { return int(l.stage)*s.graph.Nodes() + int(l.node) }
+
+// step is the stage behind a router; loose hops are passed in their order, and the end is behind all of them.
+func (s *search) step(stage, to int32) (next int32, ok bool) {
+	switch i := slices.Index(s.via, to); {
+	case i == int(stage):
+		return stage + 1, true
+	case i >= 0, to == s.to && int(stage) < len(s.via):
+		return stage, false
+	}
+	return stage, true
 }
 
 func (s *search) goOn(at int32) {
@@ -89,13 +106,14 @@ func (s *search) goOn(at int32) {
 	for link := first; link < end; link++ {
 		delay, ok := s.delay(link)
 		to := s.graph.To(link)
-		if s.barred[link] || !ok || s.left[to] < 0 || from.delay+delay > s.maxDelay || s.every && s.visits(at, to) {
+		stage, inOrder := s.step(from.stage, to)
+		if s.barred[link] || !ok || !inOrder || s.left[stage][to] < 0 || from.delay+delay > s.maxDelay || from.hops == s.maxHops || s.every && s.visits(at, to) {
 			continue
 		}
 		if free, ok := s.extend(from.free, link); ok {
 			s.push(label{
-				node: to, link: link, parent: at, free: free,
-				cost: from.cost - s.left[from.node] + int64(s.cost[link]) + s.left[to], delay: from.delay + delay,
+				node: to, link: link, parent: at, stage: stage, hops: from.hops + 1, free: free,
+				cost: from.cost - s.left[from.stage][from.node] + int64(s.cost[link]) + s.left[stage][to], delay: from.delay + delay,
 			})
 		}
 	}
@@ -153,11 +171,29 @@ func (s *search) pop() int32 {
 	}
 }
 
-// toEnd is the least sum of weights from each node to the end by links that are not barred, or -1.
-func (a *ask) toEnd(weights []uint32) []int64 {
+// toEnd is the least sum of weights from each node to the end, by the loose hops behind a stage, over links that are
+// not barred, or -1.
+func (a *ask) toEnd(weights []uint32) [][]int64 {
+	out := make([][]int64, len(a.via)+1)
+	target, base := a.to, int64(0)
+	for stage := len(a.via); stage >= 0; stage-- {
+		out[stage] = a.toward(target, base, weights)
+		if stage > 0 {
+			target = a.via[stage-1]
+			base = out[stage][target]
+		}
+	}
+	return out
+}
+
+// toward is the least sum from each node to a target, plus what is left from there on; a base of -1 is no way at all.
+func (a *ask) toward(target int32, base int64, weights []uint32) []int64 {
 	out := slices.Repeat([]int64{-1}, a.graph.Nodes())
+	if base < 0 {
+		return out
+	}
 	var queue spf.Queue
-	queue.Push(spf.Entry{ID: a.to})
+	queue.Push(spf.Entry{Key: uint64(base), ID: target})
 	for len(queue) > 0 {
 		at := queue.Pop()
 		if out[at.ID] >= 0 {

@@ -36,6 +36,7 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 		l := graph.Link{
 			ID: fmt.Sprintf("l%d", i), From: int32(from), To: int32(to),
 			IGP: 1 + r.Uint32N(4), Delay: 1 + r.Uint32N(9), Capacity: 1 + r.Int64N(20), SRLGs: []uint32{r.Uint32N(9)},
+			TE: 1 + uint32(3*i%4), Affinity: uint64(5 * i % 8),
 		}
 		if r.IntN(8) == 0 {
 			l.Delay = graph.DelayUnknown
@@ -141,7 +142,35 @@ func (w *world) ask(r *rand.Rand) Request {
 		}
 	}
 	slices.Sort(q.ApartFrom)
+	if r.IntN(3) == 0 {
+		q.Way = w.way(r, q)
+	}
 	return q
+}
+
+// way is what else a request may want of its path.
+func (w *world) way(r *rand.Rand, q Request) (out Way) {
+	if r.IntN(2) == 0 {
+		return Way{MaxHops: 1 + r.IntN(2)}
+	}
+	out.Metric = graph.Metric(r.IntN(4))
+	if r.IntN(3) == 0 {
+		out.IncludeAny, out.IncludeAll, out.Exclude = r.Uint64N(8), 1<<r.IntN(6)&7, 1<<r.IntN(6)&7
+		out.Exclude &^= out.IncludeAll
+		if out.IncludeAny&^out.Exclude == 0 {
+			out.IncludeAny = 0
+		}
+	}
+	for range r.IntN(3) {
+		node := fmt.Sprintf("r%d", r.IntN(w.graph.Nodes()))
+		if node != q.From && node != q.To && !slices.Contains(q.WithoutNodes, node) && !slices.Contains(out.Via, node) {
+			out.Via = append(out.Via, node)
+		}
+	}
+	if r.IntN(3) == 0 {
+		out.MaxHops = len(out.Via) + 1 + r.IntN(2)
+	}
+	return out
 }
 
 func (w *world) free(l int32, s int, most calendar.Cap) int64 {
@@ -159,7 +188,7 @@ func (w *world) paths(q Request) [][]int32 {
 	var walk func(at int32, seen []int32, path []int32)
 	walk = func(at int32, seen []int32, path []int32) {
 		if at == to {
-			if w.delay(path) <= q.MaxDelay || q.MaxDelay == 0 {
+			if (w.delay(path) <= q.MaxDelay || q.MaxDelay == 0) && (len(path) <= q.MaxHops || q.MaxHops == 0) && w.passes(path, q.Via) {
 				out = append(out, slices.Clone(path))
 			}
 			return
@@ -174,6 +203,16 @@ func (w *world) paths(q Request) [][]int32 {
 	return out
 }
 
+// passes reports whether a path has routers in their order.
+func (w *world) passes(path []int32, via []string) bool {
+	for _, l := range path {
+		if len(via) > 0 && w.graph.Node(w.graph.To(l)).ID == via[0] {
+			via = via[1:]
+		}
+	}
+	return len(via) == 0
+}
+
 func (w *world) delay(path []int32) (sum int64) {
 	for _, l := range path {
 		sum += int64(w.graph.Link(l).Delay)
@@ -185,6 +224,10 @@ func (w *world) allowed(q Request, l int32) bool {
 	link := w.graph.Link(l)
 	if slices.Contains(q.WithoutLinks, link.ID) || slices.Contains(q.WithoutNodes, w.graph.Node(link.To).ID) ||
 		slices.Contains(q.WithoutNodes, w.graph.Node(link.From).ID) {
+		return false
+	}
+	bits := link.Affinity
+	if q.Metric == graph.Delay && link.Delay == graph.DelayUnknown || q.Exclude&bits != 0 || q.IncludeAll&^bits != 0 || q.IncludeAny != 0 && q.IncludeAny&bits == 0 {
 		return false
 	}
 	for _, id := range q.ApartFrom {
@@ -238,18 +281,20 @@ func (w *world) fits(q Request) bool {
 	if q.Protect == Unprotected {
 		return len(roomy) > 0
 	}
-	return w.anyPair(q, roomy)
+	return w.anyPair(q, roomy, func(p []int32) bool { return w.room(p, q.Window, q.Cap) >= q.Rate })
 }
 
-func (w *world) anyPair(q Request, all [][]int32) bool {
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			if w.disjoint(q, a, b) {
-				return true
-			}
-		}
-	}
-	return false
+// anyPair reports whether a path of all has a backup that fits, which need not pass the loose hops.
+func (w *world) anyPair(q Request, all [][]int32, fits func([]int32) bool) bool {
+	return slices.ContainsFunc(all, func(a []int32) bool {
+		return slices.ContainsFunc(w.paths(backup(q)), func(b []int32) bool { return fits(b) && w.disjoint(q, a, b) })
+	})
+}
+
+// backup is what a request wants of a backup.
+func backup(q Request) Request {
+	q.Via = nil
+	return q
 }
 
 func (w *world) disjoint(q Request, a, b []int32) bool {

@@ -73,7 +73,7 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 		Work: string(c.Work), Attempt: int32(c.Attempt), Open: c.Open, Gone: c.Gone, Doubt: c.Doubt, Looks: int32(c.Looks), Before: int32(c.Before),
 		Change: l.GetChange(), ChangeAttempt: l.GetChangeAttempt(), Asked: l.GetAsked(), Tries: l.GetTries(),
 		Verified: int32(c.Verified), Renewed: c.Renewed, Undone: int32(c.Undone), HadBitsPerSecond: l.GetHadBitsPerSecond(),
-		HadPath: l.GetHadPath(), HadBackup: l.GetHadBackup(), HadBack: l.GetHadBack(),
+		HadPath: l.GetHadPath(), HadBackup: l.GetHadBackup(), HadBack: l.GetHadBack(), HadWant: l.GetHadWant(),
 	}
 	return out
 }

@@ -13,8 +13,9 @@ import (
 
 // Measure is of all links that a circuit uses: those of its path, its backup and its return path.
 type Measure struct {
-	// IGP is the sum of their metrics, Hops their number.
-	IGP, Hops int64
+	// Cost is the sum of the metric that the circuit's path is the best by, IGP that of the IGP metrics, Hops the
+	// number of links.
+	Cost, IGP, Hops int64
 	// Delay is the sum of their delays in microseconds, if all are known.
 	Delay      int64
 	DelayKnown bool
@@ -30,14 +31,14 @@ type Move struct {
 
 // Gain is what a move makes less of.
 type Gain struct {
-	IGP, Hops, Delay int64
+	Cost, IGP, Hops, Delay int64
 	// Freed is bit/s, on all links together.
 	Freed int64
 }
 
 // Gain of a move. A delay that is not known is no gain.
 func (m Move) Gain() Gain {
-	g := Gain{IGP: m.Had.IGP - m.Has.IGP, Hops: m.Had.Hops - m.Has.Hops}
+	g := Gain{Cost: m.Had.Cost - m.Has.Cost, IGP: m.Had.IGP - m.Has.IGP, Hops: m.Had.Hops - m.Has.Hops}
 	g.Freed = g.Hops * m.Rate
 	if m.Had.DelayKnown && m.Has.DelayKnown {
 		g.Delay = m.Had.Delay - m.Has.Delay
@@ -45,11 +46,11 @@ func (m Move) Gain() Gain {
 	return g
 }
 
-// Worth reports whether a move makes the sum of the IGP metrics less by so many hundredths of it at least. A network in
-// which paths are about as good then moves no circuit back and forth.
+// Worth reports whether a move makes the sum of the circuit's metric less by so many hundredths of it at least. A
+// network in which paths are about as good then moves no circuit back and forth.
 func (m Move) Worth(leastPercent int64) bool {
-	gain := m.Gain().IGP
-	return gain > 0 && gain*100 >= leastPercent*m.Had.IGP
+	gain := m.Gain().Cost
+	return gain > 0 && gain*100 >= leastPercent*m.Had.Cost
 }
 
 // Choose are the moves that are worth it, so many at most, those that free the most for others first; left is how many
@@ -62,7 +63,7 @@ func Choose(all []Move, leastPercent int64, most int) (out []Move, left int) {
 	}
 	slices.SortFunc(out, func(a, b Move) int {
 		x, y := a.Gain(), b.Gain()
-		return cmp.Or(cmp.Compare(y.Freed, x.Freed), cmp.Compare(y.IGP, x.IGP), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(y.Freed, x.Freed), cmp.Compare(y.Cost, x.Cost), cmp.Compare(a.ID, b.ID))
 	})
 	left = max(len(out)-most, 0)
 	return out[:len(out)-left], left

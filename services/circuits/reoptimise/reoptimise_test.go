@@ -16,7 +16,7 @@ func TestAMoveIsWorthIt(t *testing.T) {
 		"dearer":                       {100, 110, 0, false},
 		"a little, nothing wanted":     {1000, 999, 0, true},
 	} {
-		m := Move{Had: Measure{IGP: c.had}, Has: Measure{IGP: c.has}}
+		m := Move{Had: Measure{Cost: c.had, IGP: 1}, Has: Measure{Cost: c.has, IGP: 2}} // by the circuit's metric, whatever the IGP's
 		if got := m.Worth(c.least); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -26,7 +26,7 @@ func TestAMoveIsWorthIt(t *testing.T) {
 // Those that free most are first, and no more than so many.
 func TestMovesAreChosen(t *testing.T) {
 	move := func(id string, rate, hops int64) Move {
-		return Move{ID: id, Rate: rate, Had: Measure{IGP: 10 * hops, Hops: hops, Delay: 9, DelayKnown: true}, Has: Measure{IGP: 10, Hops: 1}}
+		return Move{ID: id, Rate: rate, Had: Measure{Cost: 10 * hops, Hops: hops, Delay: 9, DelayKnown: true}, Has: Measure{Cost: 10, Hops: 1}}
 	}
 	all := []Move{move("none", 5, 1), move("small", 1, 3), move("large", 5, 2), move("larger", 3, 3), move("as large", 5, 2)}
 	got, left := Choose(all, 10, 3)

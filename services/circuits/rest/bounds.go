@@ -22,6 +22,19 @@ var bounds = map[string]object{
 	"Terms.without_links":          list(100, text(1, 100)),
 	"Terms.without_routers":        list(100, text(1, 100)),
 	"Terms.apart_from":             list(100, text(1, 100)),
+	"Terms.via":                    list(8, text(1, 100)),
+	"Terms.include_any":            groups,
+	"Terms.include_all":            groups,
+	"Terms.exclude":                groups,
+	"Terms.max_hops":               {"minimum": 0, "maximum": 255},
+	"PathTerms.without_links":      list(100, text(1, 100)),
+	"PathTerms.without_routers":    list(100, text(1, 100)),
+	"PathTerms.apart_from":         list(100, text(1, 100)),
+	"PathTerms.via":                list(8, text(1, 100)),
+	"PathTerms.include_any":        groups,
+	"PathTerms.include_all":        groups,
+	"PathTerms.exclude":            groups,
+	"PathTerms.max_hops":           {"minimum": 0, "maximum": 255},
 	"Terms.pairs":                  {"maxItems": 100},
 	"Terms.description":            text(0, 500),
 	"Port.name":                    text(1, 100),
@@ -54,7 +67,11 @@ var amounts = map[string]object{
 	"ModifyRequest.rate_bits_per_second": amount(1 << 60),
 	"Terms.volume_bytes":                 amount(admit.MaxBytes),
 	"Terms.max_delay_microseconds":       amount(3_600_000_000),
+	"PathTerms.max_delay_microseconds":   amount(3_600_000_000),
 }
+
+// groups are administrative groups of links.
+var groups = object{"maxItems": 64, "items": object{"type": "integer", "format": "int32", "minimum": 0, "maximum": 63}}
 
 func text(least, most int) object { return object{"minLength": least, "maxLength": most} }
 

@@ -41,7 +41,7 @@ var routes = []route{
 	unary("POST", "/v1/circuits", "Request", "Hold capacity for a circuit", http.StatusCreated, Service.Request),
 	unary("GET", "/v1/circuits", "List", "List circuits, page by page", http.StatusOK, Service.List),
 	unary("GET", "/v1/circuits/{id}", "Get", "One circuit", http.StatusOK, Service.Get),
-	unary("PATCH", "/v1/circuits/{id}", "Modify", "Another rate or another end", http.StatusOK, Service.Modify),
+	unary("PATCH", "/v1/circuits/{id}", "Modify", "Another rate, end or path", http.StatusOK, Service.Modify),
 	unary("POST", "/v1/reoptimisations", "Reoptimise", "Better paths for circuits, found and booked", http.StatusOK, Service.Reoptimise),
 	unary("POST", "/v1/batches", "RequestAll", "Hold capacity for several circuits, or for several windows: all of them or none", http.StatusCreated, Service.RequestAll),
 	unary("POST", "/v1/circuits/{id}/commit", "Commit", "Book what is held", http.StatusOK, Service.Commit),

@@ -22,20 +22,24 @@ func (c Constraint) String() string {
 
 // Error says it for people: what is in the way, and what would be enough.
 func (e *Explanation) Error() string {
-	ends := fmt.Sprintf("no path from %s to %s", e.name(e.From), e.name(e.To))
+	return fmt.Sprintf("no path from %s to %s", e.name(e.From), e.name(e.To)) + e.Enough()
+}
+
+// Enough is the second half of Error: what would be enough.
+func (e *Explanation) Enough() string {
 	switch {
 	case e.Disconnected:
-		return ends + ": no chain of links leads there, whatever is allowed"
+		return ": no chain of links leads there, whatever is allowed"
 	case len(e.Relaxations) > 0:
 		var offers []string
 		for _, r := range e.Relaxations {
 			offers = append(offers, e.offer(r))
 		}
-		return ends + "; there would be one " + strings.Join(offers, ", or ")
+		return "; there would be one " + strings.Join(offers, ", or ")
 	case e.Together != 0:
-		return ends + "; no single constraint is to blame, but there would be one without " + e.Together.String()
+		return "; no single constraint is to blame, but there would be one without " + e.Together.String()
 	}
-	return ends + "; the search for a reason reached its bound"
+	return "; the search for a reason reached its bound"
 }
 
 func (e *Explanation) name(n int32) string { return e.graph.Node(n).Name }

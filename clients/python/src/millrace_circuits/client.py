@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Optional, cast
 
-from .types import Circuit, LinkCalendar, Offer, Proposal, Quota, Quote, Refusal, Reoptimised, Repeat, Terms, Time
+from .types import Circuit, LinkCalendar, Offer, PathTerms, Proposal, Quota, Quote, Refusal, Reoptimised, Repeat, Terms, Time
 
 #: States in which a circuit has no capacity any more.
 ENDED = frozenset({"STATE_RELEASED", "STATE_EXPIRED", "STATE_CANCELLED", "STATE_LAPSED", "STATE_FAILED"})
@@ -97,11 +97,17 @@ class Circuits:
 
     def modify(
         self, circuit: Circuit, *, rate_bits_per_second: int = 0, end: Optional[Time] = None, open_ended: bool = False, note: str = "",
+        path: Optional[PathTerms] = None,
     ) -> Circuit:
-        """Change a circuit as it was read; Refused with code OUTDATED where somebody has changed it since."""
+        """Change a circuit as it was read; Refused with code OUTDATED where somebody has changed it since.
+
+        path replaces all that the circuit's terms want of its path.
+        """
         body: dict[str, Any] = {"by": self._by, "note": note, "rate_bits_per_second": rate_bits_per_second, "open_ended": open_ended}
         if end is not None:
             body["end"] = end
+        if path is not None:
+            body["path"] = path
         headers = {"If-Match": f'"{circuit["version"]}"'}
         return cast(Circuit, self._call("PATCH", self._path(circuit["id"]), body, headers)["circuit"])
 

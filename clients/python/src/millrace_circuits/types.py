@@ -44,9 +44,28 @@ Terms = TypedDict(
         "priority": int,
         "setup_priority": int,
         "scavenger": bool,
+        "metric": str,
+        "include_any": list[int],
+        "include_all": list[int],
+        "exclude": list[int],
+        "via": list[str],
+        "max_hops": int,
     },
     total=False,
 )
+
+
+class PathTerms(TypedDict, total=False):
+    max_delay_microseconds: int
+    without_links: list[str]
+    without_routers: list[str]
+    apart_from: list[str]
+    metric: str
+    include_any: list[int]
+    include_all: list[int]
+    exclude: list[int]
+    via: list[str]
+    max_hops: int
 
 
 class Repeat(TypedDict, total=False):
@@ -125,6 +144,13 @@ class Offer(TypedDict, total=False):
     terms: Terms
 
 
+class Relaxation(TypedDict, total=False):
+    field: str
+    by: int
+    links: list[str]
+    routers: list[str]
+
+
 class Refusal(TypedDict, total=False):
     code: str
     field: str
@@ -133,6 +159,7 @@ class Refusal(TypedDict, total=False):
     blockers_omitted: int
     offers: list[Offer]
     given_up: list[str]
+    relaxations: list[Relaxation]
 
 
 class Quote(TypedDict, total=False):
@@ -185,6 +212,9 @@ class PathMove(TypedDict, total=False):
     freed_bits_per_second: int
     done: bool
     error: str
+    metric: str
+    metric_before: int
+    metric_gain: int
 
 
 class Reoptimised(TypedDict, total=False):

@@ -25,6 +25,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Metric is what a path is the best by.
+type Metric int32
+
+const (
+	// As METRIC_IGP.
+	Metric_METRIC_UNSPECIFIED Metric = 0
+	Metric_METRIC_IGP         Metric = 1
+	Metric_METRIC_TE          Metric = 2
+	Metric_METRIC_DELAY       Metric = 3
+	// The number of links.
+	Metric_METRIC_HOPS Metric = 4
+)
+
+// Enum value maps for Metric.
+var (
+	Metric_name = map[int32]string{
+		0: "METRIC_UNSPECIFIED",
+		1: "METRIC_IGP",
+		2: "METRIC_TE",
+		3: "METRIC_DELAY",
+		4: "METRIC_HOPS",
+	}
+	Metric_value = map[string]int32{
+		"METRIC_UNSPECIFIED": 0,
+		"METRIC_IGP":         1,
+		"METRIC_TE":          2,
+		"METRIC_DELAY":       3,
+		"METRIC_HOPS":        4,
+	}
+)
+
+func (x Metric) Enum() *Metric {
+	p := new(Metric)
+	*p = x
+	return p
+}
+
+func (x Metric) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Metric) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[0].Descriptor()
+}
+
+func (Metric) Type() protoreflect.EnumType {
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[0]
+}
+
+func (x Metric) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Metric.Descriptor instead.
+func (Metric) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{0}
+}
+
 // OnFailure says what becomes of a circuit when a link of its path is gone.
 type OnFailure int32
 
@@ -62,11 +120,11 @@ func (x OnFailure) String() string {
 }
 
 func (OnFailure) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[0].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[1].Descriptor()
 }
 
 func (OnFailure) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[0]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[1]
 }
 
 func (x OnFailure) Number() protoreflect.EnumNumber {
@@ -75,7 +133,7 @@ func (x OnFailure) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OnFailure.Descriptor instead.
 func (OnFailure) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{0}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
 }
 
 // Activation says when a circuit is put on routers.
@@ -111,11 +169,11 @@ func (x Activation) String() string {
 }
 
 func (Activation) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[1].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[2].Descriptor()
 }
 
 func (Activation) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[1]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[2]
 }
 
 func (x Activation) Number() protoreflect.EnumNumber {
@@ -124,7 +182,7 @@ func (x Activation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Activation.Descriptor instead.
 func (Activation) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
 }
 
 // Protection is what a backup, which is booked over the same window at the same rate, must not share with the path.
@@ -161,11 +219,11 @@ func (x Protection) String() string {
 }
 
 func (Protection) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[2].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[3].Descriptor()
 }
 
 func (Protection) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[2]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[3]
 }
 
 func (x Protection) Number() protoreflect.EnumNumber {
@@ -174,7 +232,7 @@ func (x Protection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Protection.Descriptor instead.
 func (Protection) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
 }
 
 // State of a circuit; docs/reference/circuit-states.md says what leads from one to another.
@@ -244,11 +302,11 @@ func (x State) String() string {
 }
 
 func (State) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[3].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[4].Descriptor()
 }
 
 func (State) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[3]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[4]
 }
 
 func (x State) Number() protoreflect.EnumNumber {
@@ -257,7 +315,7 @@ func (x State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use State.Descriptor instead.
 func (State) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
 }
 
 // Every is a period.
@@ -294,11 +352,11 @@ func (x Every) String() string {
 }
 
 func (Every) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[4].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[5].Descriptor()
 }
 
 func (Every) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[4]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[5]
 }
 
 func (x Every) Number() protoreflect.EnumNumber {
@@ -307,7 +365,7 @@ func (x Every) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Every.Descriptor instead.
 func (Every) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
 }
 
 // Excess is what becomes of what a circuit sends above its rate. What is within the rate is never policed.
@@ -351,11 +409,11 @@ func (x Excess) String() string {
 }
 
 func (Excess) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[5].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[6].Descriptor()
 }
 
 func (Excess) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[5]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[6]
 }
 
 func (x Excess) Number() protoreflect.EnumNumber {
@@ -364,7 +422,7 @@ func (x Excess) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Excess.Descriptor instead.
 func (Excess) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
 }
 
 // Terms are what is requested: a circuit in one direction, or between two ports, in both.
@@ -412,7 +470,20 @@ type Terms struct {
 	SetupPriority *int32 `protobuf:"varint,62,opt,name=setup_priority,json=setupPriority,proto3,oneof" json:"setup_priority,omitempty"`
 	// It has a path of its own, and no guaranteed rate on it: all that it sends is what is above the rate of
 	// EXCESS_BEST_EFFORT. It has no rate_bits_per_second, no volume and no ports, and displaces nobody. 1 bit/s is booked.
-	Scavenger     bool `protobuf:"varint,63,opt,name=scavenger,proto3" json:"scavenger,omitempty"`
+	Scavenger bool `protobuf:"varint,63,opt,name=scavenger,proto3" json:"scavenger,omitempty"`
+	// Of what the path has the least sum. By delay, no link of unknown delay is used.
+	Metric Metric `protobuf:"varint,90,opt,name=metric,proto3,enum=millrace.circuits.v1.Metric" json:"metric,omitempty"`
+	// Administrative groups of links, 0 to 63 (RFC 3209, section 4.7.4): path and backup use links with one of these,
+	IncludeAny []int32 `protobuf:"varint,91,rep,packed,name=include_any,json=includeAny,proto3" json:"include_any,omitempty"`
+	// with all of these,
+	IncludeAll []int32 `protobuf:"varint,92,rep,packed,name=include_all,json=includeAll,proto3" json:"include_all,omitempty"`
+	// and with none of these.
+	Exclude []int32 `protobuf:"varint,93,rep,packed,name=exclude,proto3" json:"exclude,omitempty"`
+	// Routers that the path passes, in this order (loose hops), and the return path in the other one. A backup need not. At
+	// most 8.
+	Via []string `protobuf:"bytes,94,rep,name=via,proto3" json:"via,omitempty"`
+	// The most links of the path, of the return path, and of the backup; 0 for any. At most 255.
+	MaxHops       int32 `protobuf:"varint,95,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -599,6 +670,48 @@ func (x *Terms) GetScavenger() bool {
 		return x.Scavenger
 	}
 	return false
+}
+
+func (x *Terms) GetMetric() Metric {
+	if x != nil {
+		return x.Metric
+	}
+	return Metric_METRIC_UNSPECIFIED
+}
+
+func (x *Terms) GetIncludeAny() []int32 {
+	if x != nil {
+		return x.IncludeAny
+	}
+	return nil
+}
+
+func (x *Terms) GetIncludeAll() []int32 {
+	if x != nil {
+		return x.IncludeAll
+	}
+	return nil
+}
+
+func (x *Terms) GetExclude() []int32 {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
+}
+
+func (x *Terms) GetVia() []string {
+	if x != nil {
+		return x.Via
+	}
+	return nil
+}
+
+func (x *Terms) GetMaxHops() int32 {
+	if x != nil {
+		return x.MaxHops
+	}
+	return 0
 }
 
 // Port is where frames enter and leave a network, at a router.
@@ -1291,7 +1404,8 @@ func (x *Transition) GetNote() string {
 // Refusal is why not, and what instead.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CAPACITY, VLAN_IN_USE, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
+	// CAPACITY, VLAN_IN_USE, NO_PATH, AFFINITY, LOOSE_HOPS, HOPS, LATENCY, NO_BACKUP, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA,
+	// POLICY, OUTDATED, BAD_REQUEST.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The field of the request that is wrong, if one is; of a batch terms[N] with N from 0, also where no field is.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
@@ -1303,7 +1417,10 @@ type Refusal struct {
 	// What is granted if nothing else is booked meanwhile, the smallest change first.
 	Offers []*Offer `protobuf:"bytes,6,rep,name=offers,proto3" json:"offers,omitempty"`
 	// Kinds of offers for which the search was given up.
-	GivenUp       []string `protobuf:"bytes,7,rep,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	GivenUp []string `protobuf:"bytes,7,rep,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	// What would make a path: each one does, with all other constraints kept. None where the rate is the only constraint, or
+	// where no single one is to blame: then reason says which are. Of a volume, or with a backup, at some rate.
+	Relaxations   []*Relaxation `protobuf:"bytes,90,rep,name=relaxations,proto3" json:"relaxations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1387,6 +1504,86 @@ func (x *Refusal) GetGivenUp() []string {
 	return nil
 }
 
+func (x *Refusal) GetRelaxations() []*Relaxation {
+	if x != nil {
+		return x.Relaxations
+	}
+	return nil
+}
+
+// Relaxation is the least change of one kind of constraint.
+type Relaxation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A field of the terms; affinities are include_any, include_all and exclude together.
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// How many bit/s less, or microseconds or links more. 0 where it is about
+	By int64 `protobuf:"varint,2,opt,name=by,proto3" json:"by,omitempty"`
+	// links, which lack room, are of unknown delay, are in other groups, or would have to be allowed,
+	Links []string `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`
+	// or routers (router ids), which would have to be allowed, or not to be passed.
+	Routers       []string `protobuf:"bytes,4,rep,name=routers,proto3" json:"routers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relaxation) Reset() {
+	*x = Relaxation{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relaxation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relaxation) ProtoMessage() {}
+
+func (x *Relaxation) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relaxation.ProtoReflect.Descriptor instead.
+func (*Relaxation) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Relaxation) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *Relaxation) GetBy() int64 {
+	if x != nil {
+		return x.By
+	}
+	return 0
+}
+
+func (x *Relaxation) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *Relaxation) GetRouters() []string {
+	if x != nil {
+		return x.Routers
+	}
+	return nil
+}
+
 // Blocker is a link or a port that lacks room, or a VLAN that is taken.
 type Blocker struct {
 	state                  protoimpl.MessageState `protogen:"open.v1"`
@@ -1406,7 +1603,7 @@ type Blocker struct {
 
 func (x *Blocker) Reset() {
 	*x = Blocker{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1615,7 @@ func (x *Blocker) String() string {
 func (*Blocker) ProtoMessage() {}
 
 func (x *Blocker) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1628,7 @@ func (x *Blocker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocker.ProtoReflect.Descriptor instead.
 func (*Blocker) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Blocker) GetLink() string {
@@ -1493,7 +1690,8 @@ func (x *Blocker) GetCircuit() string {
 // Offer are terms that fit.
 type Offer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// LATER, LESS_RATE, SLOWER, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME, OTHER_VLAN.
+	// LATER, LESS_RATE, SLOWER, MORE_HOPS, NOT_VIA, OTHER_GROUPS, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME,
+	// OTHER_VLAN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What is lost, in thousandths of the rate, the bytes or the length of the window.
 	ChangePerMille int64  `protobuf:"varint,2,opt,name=change_per_mille,json=changePerMille,proto3" json:"change_per_mille,omitempty"`
@@ -1504,7 +1702,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1714,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1727,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Offer) GetKind() string {
@@ -1564,7 +1762,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1774,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1787,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QuoteRequest) GetTerms() *Terms {
@@ -1626,7 +1824,7 @@ type QuoteResponse struct {
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1836,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1849,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QuoteResponse) GetSlots() []*Slot {
@@ -1726,7 +1924,7 @@ type RequestRequest struct {
 
 func (x *RequestRequest) Reset() {
 	*x = RequestRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1936,7 @@ func (x *RequestRequest) String() string {
 func (*RequestRequest) ProtoMessage() {}
 
 func (x *RequestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1949,7 @@ func (x *RequestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRequest.ProtoReflect.Descriptor instead.
 func (*RequestRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RequestRequest) GetRequestId() string {
@@ -1791,7 +1989,7 @@ type RequestResponse struct {
 
 func (x *RequestResponse) Reset() {
 	*x = RequestResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +2001,7 @@ func (x *RequestResponse) String() string {
 func (*RequestResponse) ProtoMessage() {}
 
 func (x *RequestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +2014,7 @@ func (x *RequestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestResponse.ProtoReflect.Descriptor instead.
 func (*RequestResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RequestResponse) GetCircuit() *Circuit {
@@ -1846,7 +2044,7 @@ type RequestAllRequest struct {
 
 func (x *RequestAllRequest) Reset() {
 	*x = RequestAllRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +2056,7 @@ func (x *RequestAllRequest) String() string {
 func (*RequestAllRequest) ProtoMessage() {}
 
 func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +2069,7 @@ func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllRequest.ProtoReflect.Descriptor instead.
 func (*RequestAllRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RequestAllRequest) GetRequestId() string {
@@ -1928,7 +2126,7 @@ type RequestAllResponse struct {
 
 func (x *RequestAllResponse) Reset() {
 	*x = RequestAllResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2138,7 @@ func (x *RequestAllResponse) String() string {
 func (*RequestAllResponse) ProtoMessage() {}
 
 func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2151,7 @@ func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllResponse.ProtoReflect.Descriptor instead.
 func (*RequestAllResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RequestAllResponse) GetCircuits() []*Circuit {
@@ -1986,7 +2184,7 @@ type Repeat struct {
 
 func (x *Repeat) Reset() {
 	*x = Repeat{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2196,7 @@ func (x *Repeat) String() string {
 func (*Repeat) ProtoMessage() {}
 
 func (x *Repeat) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2209,7 @@ func (x *Repeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repeat.ProtoReflect.Descriptor instead.
 func (*Repeat) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Repeat) GetEvery() Every {
@@ -2050,14 +2248,16 @@ type ModifyRequest struct {
 	// it is to last until it is released.
 	OpenEnded bool `protobuf:"varint,7,opt,name=open_ended,json=openEnded,proto3" json:"open_ended,omitempty"`
 	// Change nothing; say what would be.
-	DryRun        bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// In place of all that the terms want of the path, from now on; the path is decided on anew. Absent: as it is.
+	Path          *PathTerms `protobuf:"bytes,90,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ModifyRequest) Reset() {
 	*x = ModifyRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2269,7 @@ func (x *ModifyRequest) String() string {
 func (*ModifyRequest) ProtoMessage() {}
 
 func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2282,7 @@ func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyRequest.ProtoReflect.Descriptor instead.
 func (*ModifyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ModifyRequest) GetId() string {
@@ -2141,6 +2341,130 @@ func (x *ModifyRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *ModifyRequest) GetPath() *PathTerms {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+// PathTerms are what terms want of a path, field by field as in Terms.
+type PathTerms struct {
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	MaxDelayMicroseconds int64                  `protobuf:"varint,1,opt,name=max_delay_microseconds,json=maxDelayMicroseconds,proto3" json:"max_delay_microseconds,omitempty"`
+	WithoutLinks         []string               `protobuf:"bytes,2,rep,name=without_links,json=withoutLinks,proto3" json:"without_links,omitempty"`
+	WithoutRouters       []string               `protobuf:"bytes,3,rep,name=without_routers,json=withoutRouters,proto3" json:"without_routers,omitempty"`
+	ApartFrom            []string               `protobuf:"bytes,4,rep,name=apart_from,json=apartFrom,proto3" json:"apart_from,omitempty"`
+	Metric               Metric                 `protobuf:"varint,5,opt,name=metric,proto3,enum=millrace.circuits.v1.Metric" json:"metric,omitempty"`
+	IncludeAny           []int32                `protobuf:"varint,6,rep,packed,name=include_any,json=includeAny,proto3" json:"include_any,omitempty"`
+	IncludeAll           []int32                `protobuf:"varint,7,rep,packed,name=include_all,json=includeAll,proto3" json:"include_all,omitempty"`
+	Exclude              []int32                `protobuf:"varint,8,rep,packed,name=exclude,proto3" json:"exclude,omitempty"`
+	Via                  []string               `protobuf:"bytes,9,rep,name=via,proto3" json:"via,omitempty"`
+	MaxHops              int32                  `protobuf:"varint,10,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *PathTerms) Reset() {
+	*x = PathTerms{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathTerms) ProtoMessage() {}
+
+func (x *PathTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathTerms.ProtoReflect.Descriptor instead.
+func (*PathTerms) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PathTerms) GetMaxDelayMicroseconds() int64 {
+	if x != nil {
+		return x.MaxDelayMicroseconds
+	}
+	return 0
+}
+
+func (x *PathTerms) GetWithoutLinks() []string {
+	if x != nil {
+		return x.WithoutLinks
+	}
+	return nil
+}
+
+func (x *PathTerms) GetWithoutRouters() []string {
+	if x != nil {
+		return x.WithoutRouters
+	}
+	return nil
+}
+
+func (x *PathTerms) GetApartFrom() []string {
+	if x != nil {
+		return x.ApartFrom
+	}
+	return nil
+}
+
+func (x *PathTerms) GetMetric() Metric {
+	if x != nil {
+		return x.Metric
+	}
+	return Metric_METRIC_UNSPECIFIED
+}
+
+func (x *PathTerms) GetIncludeAny() []int32 {
+	if x != nil {
+		return x.IncludeAny
+	}
+	return nil
+}
+
+func (x *PathTerms) GetIncludeAll() []int32 {
+	if x != nil {
+		return x.IncludeAll
+	}
+	return nil
+}
+
+func (x *PathTerms) GetExclude() []int32 {
+	if x != nil {
+		return x.Exclude
+	}
+	return nil
+}
+
+func (x *PathTerms) GetVia() []string {
+	if x != nil {
+		return x.Via
+	}
+	return nil
+}
+
+func (x *PathTerms) GetMaxHops() int32 {
+	if x != nil {
+		return x.MaxHops
+	}
+	return 0
+}
+
 type ModifyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As it is, or would be; or
@@ -2153,7 +2477,7 @@ type ModifyResponse struct {
 
 func (x *ModifyResponse) Reset() {
 	*x = ModifyResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2489,7 @@ func (x *ModifyResponse) String() string {
 func (*ModifyResponse) ProtoMessage() {}
 
 func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2502,7 @@ func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyResponse.ProtoReflect.Descriptor instead.
 func (*ModifyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ModifyResponse) GetCircuit() *Circuit {
@@ -2209,7 +2533,7 @@ type ReoptimiseRequest struct {
 
 func (x *ReoptimiseRequest) Reset() {
 	*x = ReoptimiseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2545,7 @@ func (x *ReoptimiseRequest) String() string {
 func (*ReoptimiseRequest) ProtoMessage() {}
 
 func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2558,7 @@ func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReoptimiseRequest.ProtoReflect.Descriptor instead.
 func (*ReoptimiseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReoptimiseRequest) GetId() string {
@@ -2270,7 +2594,7 @@ type ReoptimiseResponse struct {
 
 func (x *ReoptimiseResponse) Reset() {
 	*x = ReoptimiseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2606,7 @@ func (x *ReoptimiseResponse) String() string {
 func (*ReoptimiseResponse) ProtoMessage() {}
 
 func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2619,7 @@ func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReoptimiseResponse.ProtoReflect.Descriptor instead.
 func (*ReoptimiseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReoptimiseResponse) GetMoves() []*PathMove {
@@ -2329,14 +2653,18 @@ type PathMove struct {
 	// It is booked. Without a dry run, false and no error mean that it was moved or changed by somebody else meanwhile.
 	Done bool `protobuf:"varint,9,opt,name=done,proto3" json:"done,omitempty"`
 	// Why it is not known to be booked, where others were before it. Those after it were not tried, and are in left.
-	Error         string `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
+	// What the circuit's path is the best by: what that sum was, and by how much it is less.
+	Metric        Metric `protobuf:"varint,90,opt,name=metric,proto3,enum=millrace.circuits.v1.Metric" json:"metric,omitempty"`
+	MetricBefore  int64  `protobuf:"varint,91,opt,name=metric_before,json=metricBefore,proto3" json:"metric_before,omitempty"`
+	MetricGain    int64  `protobuf:"varint,92,opt,name=metric_gain,json=metricGain,proto3" json:"metric_gain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PathMove) Reset() {
 	*x = PathMove{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2676,7 @@ func (x *PathMove) String() string {
 func (*PathMove) ProtoMessage() {}
 
 func (x *PathMove) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2689,7 @@ func (x *PathMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathMove.ProtoReflect.Descriptor instead.
 func (*PathMove) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PathMove) GetCircuit() string {
@@ -2434,6 +2762,27 @@ func (x *PathMove) GetError() string {
 	return ""
 }
 
+func (x *PathMove) GetMetric() Metric {
+	if x != nil {
+		return x.Metric
+	}
+	return Metric_METRIC_UNSPECIFIED
+}
+
+func (x *PathMove) GetMetricBefore() int64 {
+	if x != nil {
+		return x.MetricBefore
+	}
+	return 0
+}
+
+func (x *PathMove) GetMetricGain() int64 {
+	if x != nil {
+		return x.MetricGain
+	}
+	return 0
+}
+
 type CommitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2446,7 +2795,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2807,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2820,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -2504,7 +2853,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2865,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2878,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -2550,7 +2899,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2911,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2924,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -2608,7 +2957,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2969,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2982,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -2654,7 +3003,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +3015,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +3028,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -2712,7 +3061,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +3073,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +3086,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -2759,7 +3108,7 @@ type ActivateRequest struct {
 
 func (x *ActivateRequest) Reset() {
 	*x = ActivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +3120,7 @@ func (x *ActivateRequest) String() string {
 func (*ActivateRequest) ProtoMessage() {}
 
 func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +3133,7 @@ func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateRequest.ProtoReflect.Descriptor instead.
 func (*ActivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ActivateRequest) GetId() string {
@@ -2817,7 +3166,7 @@ type ActivateResponse struct {
 
 func (x *ActivateResponse) Reset() {
 	*x = ActivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +3178,7 @@ func (x *ActivateResponse) String() string {
 func (*ActivateResponse) ProtoMessage() {}
 
 func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +3191,7 @@ func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateResponse.ProtoReflect.Descriptor instead.
 func (*ActivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ActivateResponse) GetCircuit() *Circuit {
@@ -2863,7 +3212,7 @@ type DeactivateRequest struct {
 
 func (x *DeactivateRequest) Reset() {
 	*x = DeactivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +3224,7 @@ func (x *DeactivateRequest) String() string {
 func (*DeactivateRequest) ProtoMessage() {}
 
 func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +3237,7 @@ func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateRequest.ProtoReflect.Descriptor instead.
 func (*DeactivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeactivateRequest) GetId() string {
@@ -2921,7 +3270,7 @@ type DeactivateResponse struct {
 
 func (x *DeactivateResponse) Reset() {
 	*x = DeactivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3282,7 @@ func (x *DeactivateResponse) String() string {
 func (*DeactivateResponse) ProtoMessage() {}
 
 func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3295,7 @@ func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateResponse.ProtoReflect.Descriptor instead.
 func (*DeactivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeactivateResponse) GetCircuit() *Circuit {
@@ -2965,7 +3314,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3326,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3339,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetRequest) GetId() string {
@@ -3009,7 +3358,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3370,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3383,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -3069,7 +3418,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3430,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3443,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -3171,7 +3520,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3532,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3545,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -3226,7 +3575,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3587,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3600,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -3284,7 +3633,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3645,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3658,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -3337,7 +3686,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3698,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3711,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -3412,7 +3761,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3424,7 +3773,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3437,7 +3786,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -3471,7 +3820,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3832,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3845,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -3515,7 +3864,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3876,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3889,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -3562,7 +3911,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3923,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3936,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *UsageRequest) GetId() string {
@@ -3628,7 +3977,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3989,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +4002,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UsageResponse) GetId() string {
@@ -3708,7 +4057,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +4069,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +4082,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -3783,7 +4132,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +4144,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +4157,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StatementRequest) GetProject() string {
@@ -3848,7 +4197,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +4209,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +4222,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StatementResponse) GetProject() string {
@@ -3943,7 +4292,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3955,7 +4304,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3968,7 +4317,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{49}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StatementLine) GetCircuit() string {
@@ -4050,7 +4399,7 @@ type QuotaRequest struct {
 
 func (x *QuotaRequest) Reset() {
 	*x = QuotaRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4411,7 @@ func (x *QuotaRequest) String() string {
 func (*QuotaRequest) ProtoMessage() {}
 
 func (x *QuotaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4424,7 @@ func (x *QuotaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaRequest.ProtoReflect.Descriptor instead.
 func (*QuotaRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{50}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *QuotaRequest) GetProject() string {
@@ -4113,7 +4462,7 @@ type QuotaResponse struct {
 
 func (x *QuotaResponse) Reset() {
 	*x = QuotaResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4125,7 +4474,7 @@ func (x *QuotaResponse) String() string {
 func (*QuotaResponse) ProtoMessage() {}
 
 func (x *QuotaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4138,7 +4487,7 @@ func (x *QuotaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaResponse.ProtoReflect.Descriptor instead.
 func (*QuotaResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{51}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *QuotaResponse) GetProject() string {
@@ -4236,7 +4585,7 @@ type RouterPair struct {
 
 func (x *RouterPair) Reset() {
 	*x = RouterPair{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4248,7 +4597,7 @@ func (x *RouterPair) String() string {
 func (*RouterPair) ProtoMessage() {}
 
 func (x *RouterPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4261,7 +4610,7 @@ func (x *RouterPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPair.ProtoReflect.Descriptor instead.
 func (*RouterPair) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{52}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RouterPair) GetA() string {
@@ -4287,7 +4636,7 @@ type ProposalsRequest struct {
 
 func (x *ProposalsRequest) Reset() {
 	*x = ProposalsRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4648,7 @@ func (x *ProposalsRequest) String() string {
 func (*ProposalsRequest) ProtoMessage() {}
 
 func (x *ProposalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4661,7 @@ func (x *ProposalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalsRequest.ProtoReflect.Descriptor instead.
 func (*ProposalsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{53}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ProposalsRequest) GetProject() string {
@@ -4332,7 +4681,7 @@ type ProposalsResponse struct {
 
 func (x *ProposalsResponse) Reset() {
 	*x = ProposalsResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4693,7 @@ func (x *ProposalsResponse) String() string {
 func (*ProposalsResponse) ProtoMessage() {}
 
 func (x *ProposalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4706,7 @@ func (x *ProposalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalsResponse.ProtoReflect.Descriptor instead.
 func (*ProposalsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{54}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ProposalsResponse) GetProposals() []*Proposal {
@@ -4386,7 +4735,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4398,7 +4747,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4411,7 +4760,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{55}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Proposal) GetPair() string {
@@ -4453,7 +4802,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xe9\a\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xa8\t\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -4483,7 +4832,15 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"on_failure\x18< \x01(\x0e2\x1f.millrace.circuits.v1.OnFailureR\tonFailure\x12\x1f\n" +
 	"\bpriority\x18= \x01(\x05H\x00R\bpriority\x88\x01\x01\x12*\n" +
 	"\x0esetup_priority\x18> \x01(\x05H\x01R\rsetupPriority\x88\x01\x01\x12\x1c\n" +
-	"\tscavenger\x18? \x01(\bR\tscavengerB\v\n" +
+	"\tscavenger\x18? \x01(\bR\tscavenger\x124\n" +
+	"\x06metric\x18Z \x01(\x0e2\x1c.millrace.circuits.v1.MetricR\x06metric\x12\x1f\n" +
+	"\vinclude_any\x18[ \x03(\x05R\n" +
+	"includeAny\x12\x1f\n" +
+	"\vinclude_all\x18\\ \x03(\x05R\n" +
+	"includeAll\x12\x18\n" +
+	"\aexclude\x18] \x03(\x05R\aexclude\x12\x10\n" +
+	"\x03via\x18^ \x03(\tR\x03via\x12\x19\n" +
+	"\bmax_hops\x18_ \x01(\x05R\amaxHopsB\v\n" +
 	"\t_priorityB\x11\n" +
 	"\x0f_setup_priority\"0\n" +
 	"\x04Port\x12\x12\n" +
@@ -4544,7 +4901,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x1b.millrace.circuits.v1.StateR\x05state\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\x81\x02\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xc5\x02\n" +
 	"\aRefusal\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x16\n" +
@@ -4552,7 +4909,14 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\bblockers\x18\x04 \x03(\v2\x1d.millrace.circuits.v1.BlockerR\bblockers\x12)\n" +
 	"\x10blockers_omitted\x18\x05 \x01(\x05R\x0fblockersOmitted\x123\n" +
 	"\x06offers\x18\x06 \x03(\v2\x1b.millrace.circuits.v1.OfferR\x06offers\x12\x19\n" +
-	"\bgiven_up\x18\a \x03(\tR\agivenUp\"\x92\x02\n" +
+	"\bgiven_up\x18\a \x03(\tR\agivenUp\x12B\n" +
+	"\vrelaxations\x18Z \x03(\v2 .millrace.circuits.v1.RelaxationR\vrelaxations\"b\n" +
+	"\n" +
+	"Relaxation\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\x03R\x02by\x12\x14\n" +
+	"\x05links\x18\x03 \x03(\tR\x05links\x12\x18\n" +
+	"\arouters\x18\x04 \x03(\tR\arouters\"\x92\x02\n" +
 	"\aBlocker\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
@@ -4600,7 +4964,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x06Repeat\x121\n" +
 	"\x05every\x18\x01 \x01(\x0e2\x1b.millrace.circuits.v1.EveryR\x05every\x12\x14\n" +
 	"\x05times\x18\x02 \x01(\x05R\x05times\x12\x1b\n" +
-	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\"\xf4\x01\n" +
+	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\"\xa9\x02\n" +
 	"\rModifyRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
@@ -4610,7 +4974,23 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x03end\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x1d\n" +
 	"\n" +
 	"open_ended\x18\a \x01(\bR\topenEnded\x12\x17\n" +
-	"\adry_run\x18\b \x01(\bR\x06dryRun\"\x82\x01\n" +
+	"\adry_run\x18\b \x01(\bR\x06dryRun\x123\n" +
+	"\x04path\x18Z \x01(\v2\x1f.millrace.circuits.v1.PathTermsR\x04path\"\xed\x02\n" +
+	"\tPathTerms\x124\n" +
+	"\x16max_delay_microseconds\x18\x01 \x01(\x03R\x14maxDelayMicroseconds\x12#\n" +
+	"\rwithout_links\x18\x02 \x03(\tR\fwithoutLinks\x12'\n" +
+	"\x0fwithout_routers\x18\x03 \x03(\tR\x0ewithoutRouters\x12\x1d\n" +
+	"\n" +
+	"apart_from\x18\x04 \x03(\tR\tapartFrom\x124\n" +
+	"\x06metric\x18\x05 \x01(\x0e2\x1c.millrace.circuits.v1.MetricR\x06metric\x12\x1f\n" +
+	"\vinclude_any\x18\x06 \x03(\x05R\n" +
+	"includeAny\x12\x1f\n" +
+	"\vinclude_all\x18\a \x03(\x05R\n" +
+	"includeAll\x12\x18\n" +
+	"\aexclude\x18\b \x03(\x05R\aexclude\x12\x10\n" +
+	"\x03via\x18\t \x03(\tR\x03via\x12\x19\n" +
+	"\bmax_hops\x18\n" +
+	" \x01(\x05R\amaxHops\"\x82\x01\n" +
 	"\x0eModifyResponse\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"L\n" +
@@ -4620,7 +5000,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"^\n" +
 	"\x12ReoptimiseResponse\x124\n" +
 	"\x05moves\x18\x01 \x03(\v2\x1e.millrace.circuits.v1.PathMoveR\x05moves\x12\x12\n" +
-	"\x04left\x18\x02 \x01(\x05R\x04left\"\xfb\x02\n" +
+	"\x04left\x18\x02 \x01(\x05R\x04left\"\xf7\x03\n" +
 	"\bPathMove\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12-\n" +
 	"\x04path\x18\x02 \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x12:\n" +
@@ -4634,7 +5014,11 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x15freed_bits_per_second\x18\b \x01(\x03R\x12freedBitsPerSecond\x12\x12\n" +
 	"\x04done\x18\t \x01(\bR\x04done\x12\x14\n" +
 	"\x05error\x18\n" +
-	" \x01(\tR\x05error\"C\n" +
+	" \x01(\tR\x05error\x124\n" +
+	"\x06metric\x18Z \x01(\x0e2\x1c.millrace.circuits.v1.MetricR\x06metric\x12#\n" +
+	"\rmetric_before\x18[ \x01(\x03R\fmetricBefore\x12\x1f\n" +
+	"\vmetric_gain\x18\\ \x01(\x03R\n" +
+	"metricGain\"C\n" +
 	"\rCommitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
@@ -4779,7 +5163,14 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\aproblem\x18\x03 \x01(\tR\aproblem\x129\n" +
 	"\n" +
 	"last_alpha\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tlastAlpha\x12\x12\n" +
-	"\x04days\x18\x05 \x01(\x05R\x04days*T\n" +
+	"\x04days\x18\x05 \x01(\x05R\x04days*b\n" +
+	"\x06Metric\x12\x16\n" +
+	"\x12METRIC_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"METRIC_IGP\x10\x01\x12\r\n" +
+	"\tMETRIC_TE\x10\x02\x12\x10\n" +
+	"\fMETRIC_DELAY\x10\x03\x12\x0f\n" +
+	"\vMETRIC_HOPS\x10\x04*T\n" +
 	"\tOnFailure\x12\x1a\n" +
 	"\x16ON_FAILURE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ON_FAILURE_RESTORE\x10\x01\x12\x13\n" +
@@ -4856,204 +5247,212 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 	return file_millrace_circuits_v1_circuits_proto_rawDescData
 }
 
-var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
-	(OnFailure)(0),                // 0: millrace.circuits.v1.OnFailure
-	(Activation)(0),               // 1: millrace.circuits.v1.Activation
-	(Protection)(0),               // 2: millrace.circuits.v1.Protection
-	(State)(0),                    // 3: millrace.circuits.v1.State
-	(Every)(0),                    // 4: millrace.circuits.v1.Every
-	(Excess)(0),                   // 5: millrace.circuits.v1.Excess
-	(*Terms)(nil),                 // 6: millrace.circuits.v1.Terms
-	(*Port)(nil),                  // 7: millrace.circuits.v1.Port
-	(*PrefixPair)(nil),            // 8: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 9: millrace.circuits.v1.Circuit
-	(*Preemption)(nil),            // 10: millrace.circuits.v1.Preemption
-	(*Displaced)(nil),             // 11: millrace.circuits.v1.Displaced
-	(*Slot)(nil),                  // 12: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 13: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 14: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 15: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 16: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 17: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 18: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 19: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 20: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 21: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 22: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 23: millrace.circuits.v1.RequestAllResponse
-	(*Repeat)(nil),                // 24: millrace.circuits.v1.Repeat
-	(*ModifyRequest)(nil),         // 25: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 26: millrace.circuits.v1.ModifyResponse
-	(*ReoptimiseRequest)(nil),     // 27: millrace.circuits.v1.ReoptimiseRequest
-	(*ReoptimiseResponse)(nil),    // 28: millrace.circuits.v1.ReoptimiseResponse
-	(*PathMove)(nil),              // 29: millrace.circuits.v1.PathMove
-	(*CommitRequest)(nil),         // 30: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 31: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 32: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 33: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 34: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 35: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 36: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 37: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 38: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 39: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 40: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 41: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 42: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 43: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 44: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 45: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 46: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 47: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 48: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 49: millrace.circuits.v1.WatchResponse
-	(*UsageRequest)(nil),          // 50: millrace.circuits.v1.UsageRequest
-	(*UsageResponse)(nil),         // 51: millrace.circuits.v1.UsageResponse
-	(*UsagePoint)(nil),            // 52: millrace.circuits.v1.UsagePoint
-	(*StatementRequest)(nil),      // 53: millrace.circuits.v1.StatementRequest
-	(*StatementResponse)(nil),     // 54: millrace.circuits.v1.StatementResponse
-	(*StatementLine)(nil),         // 55: millrace.circuits.v1.StatementLine
-	(*QuotaRequest)(nil),          // 56: millrace.circuits.v1.QuotaRequest
-	(*QuotaResponse)(nil),         // 57: millrace.circuits.v1.QuotaResponse
-	(*RouterPair)(nil),            // 58: millrace.circuits.v1.RouterPair
-	(*ProposalsRequest)(nil),      // 59: millrace.circuits.v1.ProposalsRequest
-	(*ProposalsResponse)(nil),     // 60: millrace.circuits.v1.ProposalsResponse
-	(*Proposal)(nil),              // 61: millrace.circuits.v1.Proposal
-	(*timestamppb.Timestamp)(nil), // 62: google.protobuf.Timestamp
+	(Metric)(0),                   // 0: millrace.circuits.v1.Metric
+	(OnFailure)(0),                // 1: millrace.circuits.v1.OnFailure
+	(Activation)(0),               // 2: millrace.circuits.v1.Activation
+	(Protection)(0),               // 3: millrace.circuits.v1.Protection
+	(State)(0),                    // 4: millrace.circuits.v1.State
+	(Every)(0),                    // 5: millrace.circuits.v1.Every
+	(Excess)(0),                   // 6: millrace.circuits.v1.Excess
+	(*Terms)(nil),                 // 7: millrace.circuits.v1.Terms
+	(*Port)(nil),                  // 8: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),            // 9: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),               // 10: millrace.circuits.v1.Circuit
+	(*Preemption)(nil),            // 11: millrace.circuits.v1.Preemption
+	(*Displaced)(nil),             // 12: millrace.circuits.v1.Displaced
+	(*Slot)(nil),                  // 13: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 14: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 15: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 16: millrace.circuits.v1.Refusal
+	(*Relaxation)(nil),            // 17: millrace.circuits.v1.Relaxation
+	(*Blocker)(nil),               // 18: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 19: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 20: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 21: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 22: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 23: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 24: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 25: millrace.circuits.v1.RequestAllResponse
+	(*Repeat)(nil),                // 26: millrace.circuits.v1.Repeat
+	(*ModifyRequest)(nil),         // 27: millrace.circuits.v1.ModifyRequest
+	(*PathTerms)(nil),             // 28: millrace.circuits.v1.PathTerms
+	(*ModifyResponse)(nil),        // 29: millrace.circuits.v1.ModifyResponse
+	(*ReoptimiseRequest)(nil),     // 30: millrace.circuits.v1.ReoptimiseRequest
+	(*ReoptimiseResponse)(nil),    // 31: millrace.circuits.v1.ReoptimiseResponse
+	(*PathMove)(nil),              // 32: millrace.circuits.v1.PathMove
+	(*CommitRequest)(nil),         // 33: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 34: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 35: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 36: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 37: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 38: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 39: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 40: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 41: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 42: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 43: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 44: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 45: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 46: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 47: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 48: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 49: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 50: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 51: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 52: millrace.circuits.v1.WatchResponse
+	(*UsageRequest)(nil),          // 53: millrace.circuits.v1.UsageRequest
+	(*UsageResponse)(nil),         // 54: millrace.circuits.v1.UsageResponse
+	(*UsagePoint)(nil),            // 55: millrace.circuits.v1.UsagePoint
+	(*StatementRequest)(nil),      // 56: millrace.circuits.v1.StatementRequest
+	(*StatementResponse)(nil),     // 57: millrace.circuits.v1.StatementResponse
+	(*StatementLine)(nil),         // 58: millrace.circuits.v1.StatementLine
+	(*QuotaRequest)(nil),          // 59: millrace.circuits.v1.QuotaRequest
+	(*QuotaResponse)(nil),         // 60: millrace.circuits.v1.QuotaResponse
+	(*RouterPair)(nil),            // 61: millrace.circuits.v1.RouterPair
+	(*ProposalsRequest)(nil),      // 62: millrace.circuits.v1.ProposalsRequest
+	(*ProposalsResponse)(nil),     // 63: millrace.circuits.v1.ProposalsResponse
+	(*Proposal)(nil),              // 64: millrace.circuits.v1.Proposal
+	(*timestamppb.Timestamp)(nil), // 65: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	62,  // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	62,  // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
-	2,   // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	8,   // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	7,   // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
-	7,   // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
-	1,   // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
-	5,   // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
-	0,   // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
-	6,   // 9: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
-	3,   // 10: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	12,  // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	13,  // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	13,  // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	62,  // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	62,  // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	14,  // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	13,  // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	62,  // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	15,  // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
-	10,  // 20: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
-	11,  // 21: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
-	62,  // 22: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
-	15,  // 23: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
-	13,  // 24: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
-	62,  // 25: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
-	62,  // 26: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	62,  // 27: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	3,   // 28: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	62,  // 29: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	16,  // 30: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	17,  // 31: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	62,  // 32: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	62,  // 33: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	6,   // 34: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	6,   // 35: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	12,  // 36: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	13,  // 37: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	13,  // 38: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	15,  // 39: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	13,  // 40: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	11,  // 41: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
-	6,   // 42: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	9,   // 43: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	6,   // 44: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	24,  // 45: millrace.circuits.v1.RequestAllRequest.repeat:type_name -> millrace.circuits.v1.Repeat
-	9,   // 46: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	15,  // 47: millrace.circuits.v1.RequestAllResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	4,   // 48: millrace.circuits.v1.Repeat.every:type_name -> millrace.circuits.v1.Every
-	62,  // 49: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	9,   // 50: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	15,  // 51: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	29,  // 52: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
-	13,  // 53: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
-	13,  // 54: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
-	9,   // 55: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	62,  // 56: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	9,   // 57: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	9,   // 58: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	9,   // 59: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	9,   // 60: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	9,   // 61: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	3,   // 62: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	62,  // 63: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	62,  // 64: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	9,   // 65: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	62,  // 66: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	62,  // 67: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	46,  // 68: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	13,  // 69: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	47,  // 70: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	62,  // 71: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	62,  // 72: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	9,   // 73: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	62,  // 74: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
-	62,  // 75: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
-	52,  // 76: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
-	52,  // 77: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
-	62,  // 78: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	62,  // 79: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	62,  // 80: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
-	62,  // 81: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
-	62,  // 82: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
-	55,  // 83: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
-	55,  // 84: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
-	58,  // 85: millrace.circuits.v1.QuotaResponse.between:type_name -> millrace.circuits.v1.RouterPair
-	61,  // 86: millrace.circuits.v1.ProposalsResponse.proposals:type_name -> millrace.circuits.v1.Proposal
-	6,   // 87: millrace.circuits.v1.Proposal.terms:type_name -> millrace.circuits.v1.Terms
-	62,  // 88: millrace.circuits.v1.Proposal.last_alpha:type_name -> google.protobuf.Timestamp
-	18,  // 89: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	20,  // 90: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	30,  // 91: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	32,  // 92: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	25,  // 93: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	27,  // 94: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
-	22,  // 95: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	34,  // 96: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	36,  // 97: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	38,  // 98: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	40,  // 99: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	42,  // 100: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	44,  // 101: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	50,  // 102: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
-	53,  // 103: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
-	56,  // 104: millrace.circuits.v1.CircuitsService.Quota:input_type -> millrace.circuits.v1.QuotaRequest
-	59,  // 105: millrace.circuits.v1.CircuitsService.Proposals:input_type -> millrace.circuits.v1.ProposalsRequest
-	48,  // 106: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	19,  // 107: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	21,  // 108: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	31,  // 109: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	33,  // 110: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	26,  // 111: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	28,  // 112: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
-	23,  // 113: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	35,  // 114: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	37,  // 115: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	39,  // 116: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	41,  // 117: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	43,  // 118: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	45,  // 119: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	51,  // 120: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
-	54,  // 121: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
-	57,  // 122: millrace.circuits.v1.CircuitsService.Quota:output_type -> millrace.circuits.v1.QuotaResponse
-	60,  // 123: millrace.circuits.v1.CircuitsService.Proposals:output_type -> millrace.circuits.v1.ProposalsResponse
-	49,  // 124: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	107, // [107:125] is the sub-list for method output_type
-	89,  // [89:107] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	65,  // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	65,  // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	3,   // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
+	9,   // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	8,   // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	8,   // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	2,   // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
+	6,   // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
+	1,   // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
+	0,   // 9: millrace.circuits.v1.Terms.metric:type_name -> millrace.circuits.v1.Metric
+	7,   // 10: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	4,   // 11: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
+	13,  // 12: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	14,  // 13: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	14,  // 14: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	65,  // 15: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	65,  // 16: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	15,  // 17: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	14,  // 18: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	65,  // 19: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	16,  // 20: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
+	11,  // 21: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
+	12,  // 22: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
+	65,  // 23: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
+	16,  // 24: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
+	14,  // 25: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
+	65,  // 26: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
+	65,  // 27: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	65,  // 28: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	4,   // 29: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	65,  // 30: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	18,  // 31: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	19,  // 32: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	17,  // 33: millrace.circuits.v1.Refusal.relaxations:type_name -> millrace.circuits.v1.Relaxation
+	65,  // 34: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	65,  // 35: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	7,   // 36: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	7,   // 37: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	13,  // 38: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	14,  // 39: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	14,  // 40: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	16,  // 41: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	14,  // 42: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	12,  // 43: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
+	7,   // 44: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	10,  // 45: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	7,   // 46: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	26,  // 47: millrace.circuits.v1.RequestAllRequest.repeat:type_name -> millrace.circuits.v1.Repeat
+	10,  // 48: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	16,  // 49: millrace.circuits.v1.RequestAllResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	5,   // 50: millrace.circuits.v1.Repeat.every:type_name -> millrace.circuits.v1.Every
+	65,  // 51: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	28,  // 52: millrace.circuits.v1.ModifyRequest.path:type_name -> millrace.circuits.v1.PathTerms
+	0,   // 53: millrace.circuits.v1.PathTerms.metric:type_name -> millrace.circuits.v1.Metric
+	10,  // 54: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	16,  // 55: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	32,  // 56: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
+	14,  // 57: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
+	14,  // 58: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
+	0,   // 59: millrace.circuits.v1.PathMove.metric:type_name -> millrace.circuits.v1.Metric
+	10,  // 60: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	65,  // 61: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	10,  // 62: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	10,  // 63: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	10,  // 64: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	10,  // 65: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	10,  // 66: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,   // 67: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	65,  // 68: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	65,  // 69: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	10,  // 70: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	65,  // 71: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	65,  // 72: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	49,  // 73: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	14,  // 74: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	50,  // 75: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	65,  // 76: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	65,  // 77: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	10,  // 78: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	65,  // 79: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
+	65,  // 80: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
+	55,  // 81: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
+	55,  // 82: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
+	65,  // 83: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	65,  // 84: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	65,  // 85: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
+	65,  // 86: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
+	65,  // 87: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
+	58,  // 88: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
+	58,  // 89: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
+	61,  // 90: millrace.circuits.v1.QuotaResponse.between:type_name -> millrace.circuits.v1.RouterPair
+	64,  // 91: millrace.circuits.v1.ProposalsResponse.proposals:type_name -> millrace.circuits.v1.Proposal
+	7,   // 92: millrace.circuits.v1.Proposal.terms:type_name -> millrace.circuits.v1.Terms
+	65,  // 93: millrace.circuits.v1.Proposal.last_alpha:type_name -> google.protobuf.Timestamp
+	20,  // 94: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	22,  // 95: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	33,  // 96: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	35,  // 97: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	27,  // 98: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	30,  // 99: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
+	24,  // 100: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	37,  // 101: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	39,  // 102: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	41,  // 103: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	43,  // 104: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	45,  // 105: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	47,  // 106: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	53,  // 107: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
+	56,  // 108: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
+	59,  // 109: millrace.circuits.v1.CircuitsService.Quota:input_type -> millrace.circuits.v1.QuotaRequest
+	62,  // 110: millrace.circuits.v1.CircuitsService.Proposals:input_type -> millrace.circuits.v1.ProposalsRequest
+	51,  // 111: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	21,  // 112: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	23,  // 113: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	34,  // 114: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	36,  // 115: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	29,  // 116: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	31,  // 117: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
+	25,  // 118: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	38,  // 119: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	40,  // 120: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	42,  // 121: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	44,  // 122: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	46,  // 123: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	48,  // 124: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	54,  // 125: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
+	57,  // 126: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
+	60,  // 127: millrace.circuits.v1.CircuitsService.Quota:output_type -> millrace.circuits.v1.QuotaResponse
+	63,  // 128: millrace.circuits.v1.CircuitsService.Proposals:output_type -> millrace.circuits.v1.ProposalsResponse
+	52,  // 129: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	112, // [112:130] is the sub-list for method output_type
+	94,  // [94:112] is the sub-list for method input_type
+	94,  // [94:94] is the sub-list for extension type_name
+	94,  // [94:94] is the sub-list for extension extendee
+	0,   // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -5067,8 +5466,8 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   56,
+			NumEnums:      7,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -111,9 +111,11 @@ type Life struct {
 	HadBitsPerSecond int64 `protobuf:"varint,63,opt,name=had_bits_per_second,json=hadBitsPerSecond,proto3" json:"had_bits_per_second,omitempty"`
 	// The path, backup and return path that routers have until they are given those of the circuit, none for the same. Both
 	// are booked.
-	HadPath       []*Hop `protobuf:"bytes,64,rep,name=had_path,json=hadPath,proto3" json:"had_path,omitempty"`
-	HadBackup     []*Hop `protobuf:"bytes,65,rep,name=had_backup,json=hadBackup,proto3" json:"had_backup,omitempty"`
-	HadBack       []*Hop `protobuf:"bytes,66,rep,name=had_back,json=hadBack,proto3" json:"had_back,omitempty"`
+	HadPath   []*Hop `protobuf:"bytes,64,rep,name=had_path,json=hadPath,proto3" json:"had_path,omitempty"`
+	HadBackup []*Hop `protobuf:"bytes,65,rep,name=had_backup,json=hadBackup,proto3" json:"had_backup,omitempty"`
+	HadBack   []*Hop `protobuf:"bytes,66,rep,name=had_back,json=hadBack,proto3" json:"had_back,omitempty"`
+	// What the terms wanted of the earlier path, where that was modified.
+	HadWant       *PathTerms `protobuf:"bytes,90,opt,name=had_want,json=hadWant,proto3" json:"had_want,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,6 +304,13 @@ func (x *Life) GetHadBack() []*Hop {
 	return nil
 }
 
+func (x *Life) GetHadWant() *PathTerms {
+	if x != nil {
+		return x.HadWant
+	}
+	return nil
+}
+
 // Claim says that a request id is in use.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -428,7 +437,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"!millrace/circuits/v1/record.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#millrace/circuits/v1/circuits.proto\"q\n" +
 	"\x06Record\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x12.\n" +
-	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\x90\x05\n" +
+	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xcc\x05\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x18\n" +
@@ -455,7 +464,8 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\bhad_path\x18@ \x03(\v2\x19.millrace.circuits.v1.HopR\ahadPath\x128\n" +
 	"\n" +
 	"had_backup\x18A \x03(\v2\x19.millrace.circuits.v1.HopR\thadBackup\x124\n" +
-	"\bhad_back\x18B \x03(\v2\x19.millrace.circuits.v1.HopR\ahadBack\"\x87\x01\n" +
+	"\bhad_back\x18B \x03(\v2\x19.millrace.circuits.v1.HopR\ahadBack\x12:\n" +
+	"\bhad_want\x18Z \x01(\v2\x1f.millrace.circuits.v1.PathTermsR\ahadWant\"\x87\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x124\n" +
@@ -485,7 +495,8 @@ var file_millrace_circuits_v1_record_proto_goTypes = []any{
 	(*Version)(nil),               // 3: millrace.circuits.v1.Version
 	(*Circuit)(nil),               // 4: millrace.circuits.v1.Circuit
 	(*Hop)(nil),                   // 5: millrace.circuits.v1.Hop
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*PathTerms)(nil),             // 6: millrace.circuits.v1.PathTerms
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_record_proto_depIdxs = []int32{
 	4, // 0: millrace.circuits.v1.Record.circuit:type_name -> millrace.circuits.v1.Circuit
@@ -493,12 +504,13 @@ var file_millrace_circuits_v1_record_proto_depIdxs = []int32{
 	5, // 2: millrace.circuits.v1.Life.had_path:type_name -> millrace.circuits.v1.Hop
 	5, // 3: millrace.circuits.v1.Life.had_backup:type_name -> millrace.circuits.v1.Hop
 	5, // 4: millrace.circuits.v1.Life.had_back:type_name -> millrace.circuits.v1.Hop
-	6, // 5: millrace.circuits.v1.Claim.expires:type_name -> google.protobuf.Timestamp
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 5: millrace.circuits.v1.Life.had_want:type_name -> millrace.circuits.v1.PathTerms
+	7, // 6: millrace.circuits.v1.Claim.expires:type_name -> google.protobuf.Timestamp
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_record_proto_init() }

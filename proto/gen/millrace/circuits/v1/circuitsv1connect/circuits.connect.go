@@ -90,7 +90,7 @@ type CircuitsServiceClient interface {
 	Commit(context.Context, *connect.Request[v1.CommitRequest]) (*connect.Response[v1.CommitResponse], error)
 	// Extend holds capacity for longer, three times at most, and not beyond the circuit's start.
 	Extend(context.Context, *connect.Request[v1.ExtendRequest]) (*connect.Response[v1.ExtendResponse], error)
-	// Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
+	// Modify changes the rate, the end or the path of a circuit, before or during its life. Of two that modify the same version, one
 	// is refused.
 	Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error)
 	// Reoptimise finds better paths for circuits, and moves them there.
@@ -364,7 +364,7 @@ type CircuitsServiceHandler interface {
 	Commit(context.Context, *connect.Request[v1.CommitRequest]) (*connect.Response[v1.CommitResponse], error)
 	// Extend holds capacity for longer, three times at most, and not beyond the circuit's start.
 	Extend(context.Context, *connect.Request[v1.ExtendRequest]) (*connect.Response[v1.ExtendResponse], error)
-	// Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
+	// Modify changes the rate, the end or the path of a circuit, before or during its life. Of two that modify the same version, one
 	// is refused.
 	Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error)
 	// Reoptimise finds better paths for circuits, and moves them there.

@@ -8,7 +8,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Circuit, Hop } from "./circuits_pb";
+import type { Circuit, Hop, PathTerms } from "./circuits_pb";
 import { file_millrace_circuits_v1_circuits } from "./circuits_pb";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/record.proto.
  */
 export const file_millrace_circuits_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSLPAwoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUSDgoGYmVmb3JlGAsgASgFEg4KBmNoYW5nZRgUIAEoCRIWCg5jaGFuZ2VfYXR0ZW1wdBgVIAEoBRINCgVhc2tlZBgWIAEoAxINCgV0cmllcxgXIAEoBRIQCgh2ZXJpZmllZBg8IAEoBRIPCgdyZW5ld2VkGD0gASgIEg4KBnVuZG9uZRg+IAEoBRIbChNoYWRfYml0c19wZXJfc2Vjb25kGD8gASgDEisKCGhhZF9wYXRoGEAgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEi0KCmhhZF9iYWNrdXAYQSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKwoIaGFkX2JhY2sYQiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3AiZQoFQ2xhaW0SDwoHY2lyY3VpdBgBIAEoCRIOCgZkaWdlc3QYAiABKAwSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGb3RoZXJzGAQgAygJIhoKB1ZlcnNpb24SDwoHY2lyY3VpdBgBIAEoCULhAQoYY29tLm1pbGxyYWNlLmNpcmN1aXRzLnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
+  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSKCBAoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUSDgoGYmVmb3JlGAsgASgFEg4KBmNoYW5nZRgUIAEoCRIWCg5jaGFuZ2VfYXR0ZW1wdBgVIAEoBRINCgVhc2tlZBgWIAEoAxINCgV0cmllcxgXIAEoBRIQCgh2ZXJpZmllZBg8IAEoBRIPCgdyZW5ld2VkGD0gASgIEg4KBnVuZG9uZRg+IAEoBRIbChNoYWRfYml0c19wZXJfc2Vjb25kGD8gASgDEisKCGhhZF9wYXRoGEAgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEi0KCmhhZF9iYWNrdXAYQSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKwoIaGFkX2JhY2sYQiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASMQoIaGFkX3dhbnQYWiABKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5QYXRoVGVybXMiZQoFQ2xhaW0SDwoHY2lyY3VpdBgBIAEoCRIOCgZkaWdlc3QYAiABKAwSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGb3RoZXJzGAQgAygJIhoKB1ZlcnNpb24SDwoHY2lyY3VpdBgBIAEoCULhAQoYY29tLm1pbGxyYWNlLmNpcmN1aXRzLnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
 
 /**
  * Record is a circuit, and what is needed to go on with it.
@@ -178,6 +178,13 @@ export type Life = Message<"millrace.circuits.v1.Life"> & {
    * @generated from field: repeated millrace.circuits.v1.Hop had_back = 66;
    */
   hadBack: Hop[];
+
+  /**
+   * What the terms wanted of the earlier path, where that was modified.
+   *
+   * @generated from field: millrace.circuits.v1.PathTerms had_want = 90;
+   */
+  hadWant?: PathTerms | undefined;
 };
 
 /**

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+)
+
+// wayFlags are what a circuit wants of its path.
+type wayFlags struct {
+	terms  circuitsv1.Terms
+	metric string
+	delay  time.Duration
+}
+
+func (f *wayFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.metric, "metric", "igp", "igp, te, delay or hops: what the path is the best by")
+	flags.DurationVar(&f.delay, "max-delay", 0, "most delay of the path, and of the backup, such as 12ms; 0: any")
+	flags.Int32Var(&f.terms.MaxHops, "max-hops", 0, "most links of the path, and of the backup; 0: any")
+	flags.StringSliceVar(&f.terms.Via, "via", nil, "router that the path passes; may be given more than once, in order")
+	flags.Int32SliceVar(&f.terms.IncludeAny, "include-any", nil, "administrative groups, 0 to 63: links with at least one of them")
+	flags.Int32SliceVar(&f.terms.IncludeAll, "include-all", nil, "administrative groups: links with all of them")
+	flags.Int32SliceVar(&f.terms.Exclude, "exclude", nil, "administrative groups: links with none of them")
+	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
+	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
+	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
+}
+
+// metrics by what people write.
+var metrics = map[string]circuitsv1.Metric{
+	"igp": circuitsv1.Metric_METRIC_UNSPECIFIED, "te": circuitsv1.Metric_METRIC_TE, "delay": circuitsv1.Metric_METRIC_DELAY, "hops": circuitsv1.Metric_METRIC_HOPS,
+}
+
+// into puts them into terms.
+func (f *wayFlags) into(t *circuitsv1.Terms) error {
+	metric, known := metrics[f.metric]
+	switch {
+	case !known:
+		return coded{fmt.Errorf("--metric %s: igp, te, delay or hops", f.metric), exitUsage}
+	case f.delay < 0 || f.delay%time.Microsecond != 0:
+		return coded{errors.New("--max-delay: whole microseconds, not below 0"), exitUsage}
+	}
+	is := &f.terms
+	t.Metric, t.MaxDelayMicroseconds, t.MaxHops, t.Via = metric, f.delay.Microseconds(), is.GetMaxHops(), is.GetVia()
+	t.IncludeAny, t.IncludeAll, t.Exclude = is.GetIncludeAny(), is.GetIncludeAll(), is.GetExclude()
+	t.WithoutLinks, t.WithoutRouters, t.ApartFrom = is.GetWithoutLinks(), is.GetWithoutRouters(), is.GetApartFrom()
+	return nil
+}
+
+// wayChange is what is to change of the path of a circuit.
+type wayChange struct {
+	flags   wayFlags
+	anyPath bool
+	// changed reports whether a flag was given.
+	changed func(flag string) bool
+}
+
+// wayNames are the flags of wayFlags.
+var wayNames = []string{"metric", "max-delay", "max-hops", "via", "include-any", "include-all", "exclude", "without-link", "without-router", "apart-from"}
+
+// any reports whether anything of the path is to change.
+func (w *wayChange) any() bool { return w.anyPath || slices.ContainsFunc(wayNames, w.changed) }
+
+// of is what a circuit with these terms is to want of its path; nil where that does not change.
+func (w *wayChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
+	if !w.any() {
+		return nil, nil
+	}
+	is, said := proto.CloneOf(t), &circuitsv1.Terms{}
+	if w.anyPath {
+		is = &circuitsv1.Terms{}
+	}
+	if err := w.flags.into(said); err != nil {
+		return nil, err
+	}
+	pick := func(flag string) *circuitsv1.Terms {
+		if w.changed(flag) {
+			return said
+		}
+		return is
+	}
+	return &circuitsv1.PathTerms{
+		Metric: pick("metric").GetMetric(), MaxDelayMicroseconds: pick("max-delay").GetMaxDelayMicroseconds(), MaxHops: pick("max-hops").GetMaxHops(),
+		Via: pick("via").GetVia(), IncludeAny: pick("include-any").GetIncludeAny(), IncludeAll: pick("include-all").GetIncludeAll(),
+		Exclude: pick("exclude").GetExclude(), WithoutLinks: pick("without-link").GetWithoutLinks(),
+		WithoutRouters: pick("without-router").GetWithoutRouters(), ApartFrom: pick("apart-from").GetApartFrom(),
+	}, nil
+}
+
+// printRelaxations says what would make a path.
+func printRelaxations(out io.Writer, all []*circuitsv1.Relaxation) {
+	for _, x := range all {
+		fmt.Fprintf(out, "  would make a path: %s\n", relaxationText(x))
+	}
+}
+
+func relaxationText(x *circuitsv1.Relaxation) string {
+	links, routers := strings.Join(x.GetLinks(), ", "), strings.Join(x.GetRouters(), ", ")
+	switch x.GetField() {
+	case "rate_bits_per_second":
+		return fmt.Sprintf("%g Mbit/s less, which is free on %s", mbit(x.GetBy()), links)
+	case "max_delay_microseconds":
+		if x.GetBy() == 0 {
+			return "if the delay of " + links + " were known"
+		}
+		return fmt.Sprintf("%d µs more", x.GetBy())
+	case "max_hops":
+		return fmt.Sprintf("links: %d more", x.GetBy())
+	case "affinities":
+		return "whatever the groups of " + links
+	case "via":
+		return "not by way of " + routers
+	}
+	return fmt.Sprintf("%s allowed (%s)", cmp.Or(links, routers), x.GetField())
+}
+
+// printOfferedWay says what an offer changes of the path.
+func printOfferedWay(out io.Writer, o *circuitsv1.Offer) {
+	t := o.GetTerms()
+	switch o.GetKind() {
+	case "MORE_HOPS":
+		fmt.Fprintf(out, ", %d links at most", t.GetMaxHops())
+	case "NOT_VIA":
+		fmt.Fprintf(out, ", by way of %s", cmp.Or(strings.Join(t.GetVia(), ", "), "any"))
+	case "OTHER_GROUPS":
+		fmt.Fprintf(out, ", groups: any of %d, all of %d, none of %d", t.GetIncludeAny(), t.GetIncludeAll(), t.GetExclude())
+	}
+}

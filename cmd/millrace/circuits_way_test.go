@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+)
+
+// What a request wants of its path arrives as it was written.
+func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
+	s := &circuitsOf{}
+	mux := http.NewServeMux()
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	cmd := root()
+	cmd.SetOut(&bytes.Buffer{})
+	cmd.SetArgs([]string{
+		"circuits", "request", "pe1", "pe2", "--project", "astro", "--by", "ann", "--server", server.URL, "--rate", "1", "--request-id", "r",
+		"--metric", "delay", "--max-delay", "12ms", "--max-hops", "4", "--via", "p3", "--via", "p1,p2", "--include-any", "1,2", "--include-all", "63",
+		"--exclude", "0", "--without-link", "l1", "--without-router", "p9", "--apart-from", "c0",
+	})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := &circuitsv1.Terms{
+		Project: "astro", From: "pe1", To: "pe2", RateBitsPerSecond: 1e6, OnFailure: circuitsv1.OnFailure_ON_FAILURE_RESTORE, Priority: proto.Int32(7),
+		Metric: circuitsv1.Metric_METRIC_DELAY, MaxDelayMicroseconds: 12_000, MaxHops: 4, Via: []string{"p3", "p1", "p2"}, IncludeAny: []int32{1, 2},
+		IncludeAll: []int32{63}, Exclude: []int32{0}, WithoutLinks: []string{"l1"}, WithoutRouters: []string{"p9"}, ApartFrom: []string{"c0"},
+	}
+	if !proto.Equal(s.asked.GetTerms(), want) {
+		t.Errorf("asked %v, want %v", s.asked.GetTerms(), want)
+	}
+}
+
+func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
+	terms := &circuitsv1.Terms{RateBitsPerSecond: 1e9, Start: night, MaxHops: 3, Via: []string{"p1"}, Exclude: []int32{4}}
+	var out bytes.Buffer
+	printRefusal(&out, &circuitsv1.Refusal{
+		Code: "HOPS", Reason: "none is short enough",
+		Relaxations: []*circuitsv1.Relaxation{
+			{Field: "rate_bits_per_second", By: 2e9, Links: []string{"l1", "l2"}}, {Field: "max_delay_microseconds", By: 50},
+			{Field: "max_delay_microseconds", Links: []string{"l1"}}, {Field: "max_hops", By: 2}, {Field: "affinities", Links: []string{"l3"}},
+			{Field: "via", Routers: []string{"10.0.0.9"}}, {Field: "without_routers", Routers: []string{"10.0.0.8"}}, {Field: "apart_from", Links: []string{"l4"}},
+		},
+		Offers: []*circuitsv1.Offer{{Kind: "MORE_HOPS", Terms: terms}, {Kind: "NOT_VIA", Terms: terms}, {Kind: "OTHER_GROUPS", Terms: terms}},
+	})
+	when := " from " + clock(night) + " to open"
+	want := `HOPS: none is short enough
+  would make a path: 2000 Mbit/s less, which is free on l1, l2
+  would make a path: 50 µs more
+  would make a path: if the delay of l1 were known
+  would make a path: links: 2 more
+  would make a path: whatever the groups of l3
+  would make a path: not by way of 10.0.0.9
+  would make a path: 10.0.0.8 allowed (without_routers)
+  would make a path: l4 allowed (apart_from)
+  more links fits: 1000 Mbit/s` + when + `, 3 links at most
+  fewer loose hops fits: 1000 Mbit/s` + when + `, by way of p1
+  links of other groups fits: 1000 Mbit/s` + when + `, groups: any of [], all of [], none of [4]
+`
+	if out.String() != want {
+		t.Errorf("it says\n%s\nwant\n%s", &out, want)
+	}
+}

@@ -1,0 +1,135 @@
+package admit
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/millrace/millrace/services/paths/cspf"
+)
+
+// Relaxation is the least change of one kind of constraint that makes a path, all others kept.
+type Relaxation struct {
+	// Field of the request. Affinities is that of IncludeAny, IncludeAll and Exclude together.
+	Field string
+	// By is how much less rate in bit/s, or how many µs or links more; 0 where names say what is to change.
+	By int64
+	// Links that lack room, or whose delay is not known, or that would have to be allowed. Nodes that would have to be
+	// allowed, or that would not be passed.
+	Links, Nodes []string
+	kind         cspf.Constraint
+}
+
+// Affinities is the field of a relaxation of administrative groups.
+const Affinities = "affinities"
+
+// constrained reports whether there is anything to relax but the rate.
+func (a *ask) constrained() bool {
+	return a.timed() || a.maxHops != noHops || len(a.via)+len(a.WithoutLinks)+len(a.WithoutNodes)+len(a.ApartFrom) > 0 ||
+		a.IncludeAny|a.IncludeAll|a.Exclude != 0
+}
+
+// explain asks services/paths for what would make a path: with the rate where it is one rate on one path, else at any.
+func (a *ask) explain() *cspf.Explanation {
+	if !a.constrained() {
+		return nil
+	}
+	q := a.request()
+	q.IncludeAny, q.IncludeAll, q.Exclude, q.WithoutNodes, q.WithoutLinks = a.IncludeAny, a.IncludeAll, a.Exclude, a.noNodes, slices.Clone(a.noLinks)
+	for l, apart := range a.apart {
+		if apart {
+			q.WithoutLinks = append(q.WithoutLinks, int32(l))
+		}
+	}
+	if a.Bytes == 0 && a.Protect == Unprotected {
+		q.Rate, q.Free = a.Rate, func(l int32) int64 { return a.free(l, a.Window) }
+	}
+	_, err := a.workspace.Find(a.graph, &q)
+	var e *cspf.Explanation
+	errors.As(err, &e)
+	return e
+}
+
+// relaxations are what an explanation says.
+func (a *ask) relaxations(e *cspf.Explanation) (out []Relaxation) {
+	fields := map[cspf.Constraint]string{
+		cspf.Rate: "rate", cspf.Delay: "max_delay", cspf.Hops: "max_hops", cspf.Affinity: Affinities, cspf.LooseHops: "via", cspf.Nodes: "without_nodes",
+	}
+	for _, r := range e.Relaxations {
+		is := Relaxation{Field: fields[r.Kind], By: r.By, Links: a.names(r.Links), kind: r.Kind}
+		for _, s := range r.Short {
+			is.Links = append(is.Links, a.graph.Link(s.Link).ID)
+		}
+		for _, n := range r.Nodes {
+			is.Nodes = append(is.Nodes, a.graph.Node(n).ID)
+		}
+		if r.Kind == cspf.Links {
+			is.Field = a.fieldOfLinks(r.Links)
+		}
+		out = append(out, is)
+	}
+	return out
+}
+
+// fieldOfLinks says which fields bar links.
+func (a *ask) fieldOfLinks(links []int32) string {
+	switch {
+	case !slices.ContainsFunc(links, func(l int32) bool { return a.apart[l] }):
+		return "without_links"
+	case !slices.ContainsFunc(links, func(l int32) bool { return slices.Contains(a.noLinks, l) }):
+		return "apart_from"
+	}
+	return "without_links and apart_from"
+}
+
+// relaxed are the offers that relaxations make. Those of exclusions are none: who excludes something has a reason that
+// nobody here knows.
+func (a *ask) relaxed(r *Refusal) map[OfferKind]func() attempt {
+	out := map[OfferKind]func() attempt{}
+	if r.undecided && a.maxHops != noHops {
+		out[MoreHops] = func() attempt { return attempt{givenUp: true} }
+	}
+	for _, x := range r.Relaxations {
+		switch x.kind {
+		case cspf.Hops:
+			out[MoreHops] = func() attempt { return a.moreHops(int(x.By)) }
+		case cspf.Affinity:
+			out[OtherGroups] = func() attempt { return a.otherGroups(x.Links) }
+		case cspf.LooseHops:
+			out[NotVia] = func() attempt { return a.notVia(x.Nodes) }
+		}
+	}
+	return out
+}
+
+// grantedOnly is an attempt that is one where it is granted: what makes a path may not make a backup, nor room for a
+// volume.
+func (a *ask) grantedOnly(r Request, change int64) attempt {
+	return attempt{request: r, change: change, ok: a.grants(r)}
+}
+
+func (a *ask) moreHops(by int) attempt {
+	r := a.Request
+	r.MaxHops += by
+	return a.grantedOnly(r, thousandths(int64(by), int64(a.MaxHops)))
+}
+
+func (a *ask) notVia(nodes []string) attempt {
+	r := a.Request
+	r.Via = slices.DeleteFunc(slices.Clone(a.Via), func(id string) bool { return slices.Contains(nodes, id) })
+	return a.grantedOnly(r, constraintChange)
+}
+
+// otherGroups keeps of the affinities what links that do not match them allow.
+func (a *ask) otherGroups(links []string) attempt {
+	r := a.Request
+	for _, id := range links {
+		l, _ := a.graph.LinkIndex(id)
+		bits := a.graph.Affinity(l)
+		r.Exclude &^= bits
+		r.IncludeAll &= bits
+		if bits&a.IncludeAny == 0 {
+			r.IncludeAny = 0
+		}
+	}
+	return a.grantedOnly(r, constraintChange)
+}

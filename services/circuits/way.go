@@ -1,0 +1,81 @@
+package circuits
+
+import (
+	"slices"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/paths/graph"
+)
+
+// lastGroup is the last administrative group.
+const lastGroup = 63
+
+// metricOf are those of the path engine, by what requests call them.
+var metricOf = map[circuitsv1.Metric]graph.Metric{
+	circuitsv1.Metric_METRIC_UNSPECIFIED: graph.IGP, circuitsv1.Metric_METRIC_IGP: graph.IGP, circuitsv1.Metric_METRIC_TE: graph.TE,
+	circuitsv1.Metric_METRIC_DELAY: graph.Delay, circuitsv1.Metric_METRIC_HOPS: graph.Hops,
+}
+
+// checkWay refuses what cannot be said of any path. What contradicts itself is refused by admit.
+func checkWay(t *circuitsv1.Terms) error {
+	if _, known := metricOf[t.GetMetric()]; !known {
+		return wrong("metric", "there is no %d", t.GetMetric())
+	}
+	for _, list := range []struct {
+		field  string
+		groups []int32
+	}{{"include_any", t.GetIncludeAny()}, {"include_all", t.GetIncludeAll()}, {"exclude", t.GetExclude()}} {
+		if len(list.groups) > lastGroup+1 {
+			return wrong(list.field, "%d are more than there are groups", len(list.groups))
+		}
+		for _, n := range list.groups {
+			if n < 0 || n > lastGroup {
+				return wrong(list.field, "%d is none of 0 to %d", n, lastGroup)
+			}
+		}
+	}
+	return nil
+}
+
+// wayOf is what terms want of a path.
+func (b *book) wayOf(t *circuitsv1.Terms) (admit.Way, error) {
+	w := admit.Way{
+		Metric: metricOf[t.GetMetric()], MaxHops: int(t.GetMaxHops()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
+		IncludeAll: admit.GroupBits(t.GetIncludeAll()), Exclude: admit.GroupBits(t.GetExclude()),
+	}
+	for _, name := range t.GetVia() {
+		n, err := b.topo.Resolve(name)
+		if err != nil {
+			return w, wrong("via", "%s", err)
+		}
+		w.Via = append(w.Via, n.ID.String())
+	}
+	return w, nil
+}
+
+// viaIsThere refuses another path while a router that it has to pass is gone.
+func (b *book) viaIsThere(t *circuitsv1.Terms) error {
+	for _, name := range t.GetVia() {
+		if _, err := b.topo.Resolve(name); err != nil {
+			return refuse(string(admit.LooseHops), "via", "%s, which it is to pass, is not in the topology", name)
+		}
+	}
+	return nil
+}
+
+// offerWay puts what an offer keeps of the way of a request into terms.
+func offerWay(t *circuitsv1.Terms, offered, asked admit.Way) {
+	keep := func(groups []int32, bits uint64) []int32 {
+		return slices.DeleteFunc(groups, func(n int32) bool { return bits>>n&1 == 0 })
+	}
+	t.IncludeAny, t.IncludeAll, t.Exclude = keep(t.GetIncludeAny(), offered.IncludeAny), keep(t.GetIncludeAll(), offered.IncludeAll), keep(t.GetExclude(), offered.Exclude)
+	t.MaxHops = int32(offered.MaxHops)
+	var via []string
+	for i, id := range asked.Via {
+		if slices.Contains(offered.Via, id) {
+			via = append(via, t.GetVia()[i]) // by the name that it was requested by
+		}
+	}
+	t.Via = via
+}
