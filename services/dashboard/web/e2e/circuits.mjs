@@ -101,6 +101,57 @@ export const circuitScenarios = [
     },
   },
   {
+    name: "a path that is wanted is shown, or what would make one, and a window comes again each day",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const form = await fill(page, "1");
+        await until("the short path", answer(page, true).getByText("over wr → er").waitFor());
+        await form.getByText("More: the path").click();
+        await form.getByLabel("By way of (routers in order)", { exact: true }).fill("cr");
+        await until("the path by cr", answer(page, true).getByText("over wr → cr → er").waitFor());
+        await form.getByLabel("Links (at most)").fill("1");
+        const refused = answer(page, false);
+        await until(
+          "what would make one",
+          refused.locator('[data-field="max_hops"]').getByText("1 link more").waitFor(),
+        );
+        check("it can be booked", await form.getByRole("button", { name: "Book" }).isDisabled());
+        await form.getByLabel("Links (at most)").fill("2");
+        await form.getByLabel("Again").selectOption("every day");
+        await form.getByLabel("Times").fill("3");
+        await until("all of them", answer(page, true).getByText("all 3 times").waitFor());
+        await form.getByRole("button", { name: "Book" }).click();
+        await until("the first", page.locator('article[data-state="COMMITTED"]').waitFor());
+        await page.getByLabel("Search circuits").fill("lhc committed");
+        await until("the third", page.getByTestId("circuit").nth(2).waitFor());
+      });
+    },
+  },
+  {
+    name: "what a project might request is booked with one click",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const form = page.getByTestId("circuit-request");
+        await form.getByLabel("Project").fill("climate");
+        const proposal = form.getByTestId("proposal");
+        await until("the proposal", proposal.getByText("cr to wr, 12.0 Mbit/s").waitFor());
+        const book = proposal.getByRole("button", { name: "Book" });
+        check("nobody can book it", await book.isDisabled());
+        await form.getByLabel("Your name").fill("a.rossi");
+        await proposal.getByRole("button", { name: "Fill in" }).click();
+        check("the form has its rate", (await form.getByLabel("Rate").inputValue()) === "12");
+        await until("that it fits", answer(page, true).getByText("over cr → wr").waitFor());
+        await book.click();
+        await until("the circuit", page.locator('article[data-state="COMMITTED"]').waitFor());
+        await until("who asked", page.getByTestId("timeline").getByText("by a.rossi").first().waitFor());
+      });
+    },
+  },
+  {
     name: "what is held is committed, and a project that is not one's own is refused",
     flags: [],
     play: async ({ url }) => {

@@ -1,8 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { Protection, TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, emptyForm, formOf, scaledDown, scaledUp, termsOf } from "./circuitForm";
+import { Every, Metric, ProposalSchema, Protection, TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import {
+  type CircuitForm,
+  emptyForm,
+  formOf,
+  proposedForm,
+  repeatOf,
+  scaledDown,
+  scaledUp,
+  termsOf,
+} from "./circuitForm";
 
 /** Times of a zone where the clock shows milliseconds. */
 const readTime = (text: string) => Number(text);
@@ -83,6 +92,45 @@ describe("terms", () => {
     expect(terms).toMatchObject({ volumeBytes: 20_000_000_000_000n, rateBitsPerSecond: 0n, protection: 0 });
   });
 
+  test("of what others leave have no rate, and no setup priority", () => {
+    const { terms, problems } = termsOf(form({ kind: "scavenger", setup: "2" }), readTime);
+    expect(problems).toEqual({});
+    expect(create(TermsSchema, terms)).toMatchObject({ scavenger: true, rateBitsPerSecond: 0n, volumeBytes: 0n });
+    expect(terms).not.toHaveProperty("setupPriority");
+  });
+
+  test("say what the path is to be like", () => {
+    const { terms, problems } = termsOf(
+      form({
+        metric: Metric.DELAY,
+        hops: "4",
+        via: "CR, X",
+        without: "Y",
+        includeAny: "1 2",
+        includeAll: "63",
+        exclude: "0,3",
+      }),
+      readTime,
+    );
+    expect(problems).toEqual({});
+    expect(terms).toMatchObject({
+      metric: Metric.DELAY,
+      maxHops: 4,
+      via: ["CR", "X"],
+      withoutRouters: ["Y"],
+      includeAny: [1, 2],
+      includeAll: [63],
+      exclude: [0, 3],
+    });
+  });
+
+  test("are requested for several windows by the clock of a zone", () => {
+    expect(repeatOf(form({}), "Europe/Berlin")).toBeUndefined();
+    const nightly = form({ every: Every.DAY, times: "14", start: "1000", end: "5000" });
+    expect(termsOf(nightly, readTime).problems).toEqual({});
+    expect(repeatOf(nightly, "Europe/Berlin")).toEqual({ every: Every.DAY, times: 14, timeZone: "Europe/Berlin" });
+  });
+
   test("have pairs of prefixes, one a line", () => {
     const read = (pairs: string) => termsOf(form({ pairs }), readTime);
     expect(read("192.0.2.0/24 198.51.100.0/24\n\n2001:db8::/64 → 2001:db8:1::/64").terms.pairs).toEqual([
@@ -103,6 +151,15 @@ describe("terms", () => {
     ["an end before the start", { start: "5000", end: "4000" }, "end"],
     ["a time that is none", { start: "x" }, "start"],
     ["a delay that is none", { delay: "-1" }, "delay"],
+    ["a number of links that is none", { hops: "0" }, "hops"],
+    ["256 links", { hops: "256" }, "hops"],
+    ["a group that is none", { exclude: "3, leased" }, "exclude"],
+    ["group 64", { includeAny: "64" }, "includeAny"],
+    ["a group that is wanted and not", { includeAll: "3", exclude: "1 3" }, "exclude"],
+    ["a router that is to be passed and avoided", { via: "CR", without: "CR" }, "via"],
+    ["one time only", { every: Every.WEEK, times: "1", start: "1000", end: "5000" }, "times"],
+    ["61 times", { every: Every.DAY, times: "61", start: "1000", end: "5000" }, "times"],
+    ["a window that is repeated and open", { every: Every.DAY, start: "1000" }, "every"],
   ])("miss %s", (_name, part, field) => {
     expect(Object.keys(termsOf(form(part), readTime).problems)).toEqual([field]);
   });
@@ -121,6 +178,18 @@ describe("an offer that is taken", () => {
         end: timestampFromMs(9000),
       },
     ],
+    ["a scavenger", { scavenger: true, start: timestampFromMs(0) }],
+    [
+      "a path",
+      {
+        rateBitsPerSecond: 7n,
+        metric: Metric.TE,
+        maxHops: 3,
+        via: ["CR"],
+        withoutRouters: ["X", "Y"],
+        exclude: [3, 9],
+      },
+    ],
     ["a delay", { rateBitsPerSecond: 7n, maxDelayMicroseconds: 12_345n, protection: Protection.LINK_DISJOINT }],
   ])("with %s asks for exactly that", (_name, part) => {
     const offered = create(TermsSchema, { project: "climate", from: "WR", to: "ER", ...part });
@@ -129,4 +198,21 @@ describe("an offer that is taken", () => {
     expect(problems).toEqual({});
     expect(create(TermsSchema, terms)).toEqual(offered);
   });
+});
+
+test("a proposal fills in all that it is for, once", () => {
+  const terms = create(TermsSchema, {
+    project: "climate",
+    from: "CR",
+    to: "WR",
+    rateBitsPerSecond: 12_000_000n,
+    start: timestampFromMs(1000),
+    end: timestampFromMs(9000),
+    pairs: [{ source: "192.0.2.0/24", destination: "198.51.100.0/24" }],
+    description: "of a pair",
+  });
+  const filled = proposedForm(create(ProposalSchema, { terms }), form({ every: Every.DAY, hops: "1" }), writeTime);
+  expect(filled?.every).toBe(Every.UNSPECIFIED);
+  expect(create(TermsSchema, termsOf(filled ?? emptyForm, readTime).terms)).toEqual(terms);
+  expect(proposedForm(create(ProposalSchema, { problem: "?" }), form({}), writeTime)).toBeUndefined();
 });

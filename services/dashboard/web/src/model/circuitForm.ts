@@ -1,14 +1,22 @@
 // The form that requests a circuit: texts on the page, terms of the API.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Protection, type Terms, type TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import {
+  Every,
+  Metric,
+  type Proposal,
+  Protection,
+  type RepeatSchema,
+  type Terms,
+  type TermsSchema,
+} from "../gen/millrace/circuits/v1/circuits_pb";
 
 export interface CircuitForm {
   project: string;
   from: string;
   to: string;
-  /** A rate over the window, or a volume by its end. */
-  kind: "rate" | "volume";
+  /** A rate over the window, a volume by its end, or a path and no rate on it. */
+  kind: "rate" | "volume" | "scavenger";
   rate: string;
   rateUnit: RateUnit;
   volume: string;
@@ -25,6 +33,18 @@ export interface CircuitForm {
   /** Holding and setup priority, 0 to 7; empty: what the service takes without one. */
   priority: string;
   setup: string;
+  metric: Metric;
+  hops: string;
+  /** Routers, in order, and routers to avoid: names between commas or spaces. */
+  via: string;
+  without: string;
+  /** Numbers of administrative groups between commas or spaces. */
+  includeAny: string;
+  includeAll: string;
+  exclude: string;
+  /** The same window again, so often. */
+  every: Every;
+  times: string;
 }
 
 export const priorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
@@ -32,6 +52,7 @@ export const priorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
 export type Field = keyof CircuitForm;
 export type Problems = Partial<Record<Field, string>>;
 export type TermsInit = MessageInitShape<typeof TermsSchema>;
+export type RepeatInit = MessageInitShape<typeof RepeatSchema>;
 
 export const rateUnits = ["kbit/s", "Mbit/s", "Gbit/s"] as const;
 export type RateUnit = (typeof rateUnits)[number];
@@ -64,7 +85,20 @@ export const emptyForm: CircuitForm = {
   description: "",
   priority: "",
   setup: "",
+  metric: Metric.UNSPECIFIED,
+  hops: "",
+  via: "",
+  without: "",
+  includeAny: "",
+  includeAll: "",
+  exclude: "",
+  every: Every.UNSPECIFIED,
+  times: "7",
 };
+
+const mostHops = 255;
+const lastGroup = 63;
+const mostTimes = 60;
 
 /** A decimal number times a power of ten, exactly; undefined where it is no such number or no whole one. */
 export function scaledUp(text: string, power: number): bigint | undefined {
@@ -94,7 +128,9 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
     from: form.from,
     to: form.to,
     description: form.description.trim(),
-    protection: form.kind === "rate" ? form.protection : Protection.UNSPECIFIED,
+    protection: form.kind === "volume" ? Protection.UNSPECIFIED : form.protection,
+    metric: form.metric,
+    scavenger: form.kind === "scavenger",
   };
   const missing = (field: Field, empty: boolean, what: string) => {
     if (empty) problems[field] = what;
@@ -110,7 +146,8 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
     else if (needed && (value ?? 0n) === 0n) problems[field] = `How much? Write a ${field} above 0.`;
     return value ?? 0n;
   };
-  terms.rateBitsPerSecond = number("rate", decimals[form.rateUnit], form.kind === "rate");
+  if (form.kind !== "scavenger")
+    terms.rateBitsPerSecond = number("rate", decimals[form.rateUnit], form.kind === "rate");
   if (form.kind === "volume") terms.volumeBytes = number("volume", decimals[form.volumeUnit], true);
   terms.maxDelayMicroseconds = number("delay", 3, false);
   const moment = (field: "start" | "end"): Timestamp | undefined => {
@@ -126,6 +163,8 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
   if (start && end && end.seconds <= start.seconds) problems.end = "The end must be after the start.";
   missing("end", form.kind === "volume" && form.end === "", "By when must it be there?");
   terms.pairs = pairsOf(form.pairs, problems);
+  pathOf(form, terms, problems);
+  checkTimes(form, problems);
   if (form.priority !== "") terms.priority = Number(form.priority);
   if (form.setup !== "" && form.kind === "rate") {
     terms.setupPriority = Number(form.setup);
@@ -133,6 +172,44 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
   }
   return { terms, problems };
 }
+
+const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
+
+/** What the form wants of the path. */
+function pathOf(form: CircuitForm, terms: TermsInit, problems: Problems) {
+  const whole = (text: string, least: number, most: number): number | undefined => {
+    const n = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+    return n >= least && n <= most ? n : undefined;
+  };
+  if (form.hops.trim() !== "") {
+    const hops = whole(form.hops.trim(), 1, mostHops);
+    if (hops === undefined) problems.hops = `Write a number from 1 to ${mostHops}.`;
+    else terms.maxHops = hops;
+  }
+  terms.via = wordsOf(form.via);
+  terms.withoutRouters = wordsOf(form.without);
+  const both = terms.via.find((name) => terms.withoutRouters?.includes(name));
+  if (both !== undefined) problems.via = `${both} is to be passed and to be avoided.`;
+  for (const field of ["includeAny", "includeAll", "exclude"] as const) {
+    const groups = wordsOf(form[field]).map((word) => whole(word, 0, lastGroup));
+    const numbers = groups.filter((n) => n !== undefined);
+    if (numbers.length < groups.length) problems[field] = `Write numbers from 0 to ${lastGroup}.`;
+    terms[field] = numbers;
+  }
+  const contradicts = terms.exclude?.find((n) => terms.includeAll?.includes(n));
+  if (contradicts !== undefined) problems.exclude = `All links are to be in group ${contradicts}, and none.`;
+}
+
+function checkTimes(form: CircuitForm, problems: Problems) {
+  if (form.every === Every.UNSPECIFIED) return;
+  const times = /^\d{1,2}$/.test(form.times.trim()) ? Number(form.times) : 0;
+  if (times < 2 || times > mostTimes) problems.times = `Write a number from 2 to ${mostTimes}.`;
+  if (form.start === "" || form.end === "") problems.every = "A window that is repeated has a start and an end.";
+}
+
+/** How often the window is requested, by the clock of a time zone; undefined for once. */
+export const repeatOf = (form: CircuitForm, timeZone: string): RepeatInit | undefined =>
+  form.every === Every.UNSPECIFIED ? undefined : { every: form.every, times: Number(form.times), timeZone };
 
 function pairsOf(text: string, problems: Problems): { source: string; destination: string }[] {
   const lines = text.split("\n").filter((l) => l.trim() !== "");
@@ -153,8 +230,8 @@ export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): C
   const number = (n: bigint, power: number) => (n > 0n ? scaledDown(n, power) : "");
   return {
     ...form,
-    kind: terms.volumeBytes > 0n ? "volume" : "rate",
-    rate: number(terms.rateBitsPerSecond, decimals[rateUnit]),
+    kind: terms.scavenger ? "scavenger" : terms.volumeBytes > 0n ? "volume" : "rate",
+    rate: terms.scavenger ? form.rate : number(terms.rateBitsPerSecond, decimals[rateUnit]),
     rateUnit,
     volume: number(terms.volumeBytes, decimals[volumeUnit]),
     volumeUnit,
@@ -162,7 +239,22 @@ export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): C
     end: time(terms.end),
     protection: terms.protection,
     delay: number(terms.maxDelayMicroseconds, 3),
+    metric: terms.metric,
+    hops: terms.maxHops > 0 ? String(terms.maxHops) : "",
+    via: terms.via.join(", "),
+    without: terms.withoutRouters.join(", "),
+    includeAny: terms.includeAny.join(", "),
+    includeAll: terms.includeAll.join(", "),
+    exclude: terms.exclude.join(", "),
   };
+}
+
+/** The form with what a proposal is for; undefined where it has no terms. */
+export function proposedForm({ terms }: Proposal, form: CircuitForm, writeTime: WriteTime): CircuitForm | undefined {
+  if (!terms) return undefined;
+  const pairs = terms.pairs.map((p) => `${p.source} ${p.destination}`).join("\n");
+  const { project, from, to, description } = terms;
+  return { ...formOf(terms, { ...form, every: Every.UNSPECIFIED }, writeTime), project, from, to, description, pairs };
 }
 
 /** The largest unit of which there is at least one; undefined for nothing. */

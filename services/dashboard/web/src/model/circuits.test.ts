@@ -8,6 +8,7 @@ import {
   DisplacedSchema,
   OfferSchema,
   RefusalSchema,
+  RelaxationSchema,
   State,
   TermsSchema,
   TransitionSchema,
@@ -31,6 +32,7 @@ import {
   pathMissing,
   pathText,
   refusalTitle,
+  relaxationText,
   shortId,
   usesLink,
   windowText,
@@ -122,7 +124,19 @@ test("a blocker says which link lacks how much and when", () => {
 
 test("every code of a refusal is said in words, and a new one as it is", () => {
   const title = (code: string) => refusalTitle(create(RefusalSchema, { code }));
-  const codes = ["CAPACITY", "NO_PATH", "NO_BACKUP", "LATENCY", "SEARCH_BOUND", "QUOTA", "POLICY", "BAD_REQUEST"];
+  const codes = [
+    "CAPACITY",
+    "NO_PATH",
+    "AFFINITY",
+    "LOOSE_HOPS",
+    "HOPS",
+    "NO_BACKUP",
+    "LATENCY",
+    "SEARCH_BOUND",
+    "QUOTA",
+    "POLICY",
+    "BAD_REQUEST",
+  ];
   expect(codes.filter((c) => title(c) === c)).toEqual([]);
   expect(title("NEW")).toBe("NEW");
 });
@@ -135,6 +149,10 @@ describe("an offer", () => {
     ["LATER", { start: at(90), end: at(150) }, 0n, "The same, 1 h 30 min later: 90 to +60"],
     ["LESS_RATE", { rateBitsPerSecond: 35_000_000n }, 223n, "35.0 Mbit/s in the same window (22.3 % less)"],
     ["SLOWER", { maxDelayMicroseconds: 12_500n }, 0n, "Allow 12.5 ms of delay"],
+    ["MORE_HOPS", { maxHops: 4 }, 0n, "Allow 4 links"],
+    ["NOT_VIA", { via: ["CR", "X"] }, 0n, "Only by way of CR, X"],
+    ["NOT_VIA", {}, 0n, "Whatever routers it passes"],
+    ["OTHER_GROUPS", {}, 0n, "Allow links of other groups"],
     ["WITHOUT_BACKUP", {}, 0n, "The same without a backup"],
     ["AS_VOLUME", { volumeBytes: 2_000_000n, end: at(99) }, 0n, "The same 2.00 MB as a volume, there by 99"],
     ["LATER_DEADLINE", { end: at(99) }, 0n, "The same volume, there by 99"],
@@ -147,6 +165,29 @@ describe("an offer", () => {
   test("whose search was given up is named", () => {
     expect(givenUpText(["LATER", "NEW"])).toBe("Not searched to the end, so there may be more: a later window, NEW.");
   });
+});
+
+test.each([
+  [{ field: "rate_bits_per_second", by: 5_000_000n, links: ["l1"] }, "5.00 Mbit/s less: link l1 has no more"],
+  [
+    { field: "rate_bits_per_second", by: 5_000_000n, links: ["l1", "l2"] },
+    "5.00 Mbit/s less: link l1, link l2 have no more",
+  ],
+  [{ field: "max_delay_microseconds", by: 1500n }, "1.5 ms of delay more"],
+  [{ field: "max_delay_microseconds", links: ["l1"] }, "if the delay of link l1 were known"],
+  [{ field: "max_hops", by: 1n }, "1 link more"],
+  [{ field: "max_hops", by: 2n }, "2 links more"],
+  [{ field: "affinities", links: ["l1"] }, "whatever the groups of link l1"],
+  [{ field: "via", routers: ["r9"] }, "not by way of router r9"],
+  [{ field: "without_routers", routers: ["r9"] }, "with router r9 allowed"],
+  [{ field: "apart_from", links: ["l2"] }, "with link l2 allowed"],
+])("what would make a path: %o", (part, want) => {
+  const text = relaxationText(
+    create(RelaxationSchema, part),
+    (l) => `link ${l}`,
+    (r) => `router ${r}`,
+  );
+  expect(text).toBe(want);
 });
 
 test("a search finds circuits by words of any of their texts, the newest first", () => {

@@ -9,6 +9,7 @@ import {
   type Offer,
   Protection,
   type Refusal,
+  type Relaxation,
   type Slot,
   State,
   type Terms,
@@ -147,6 +148,9 @@ const refusals: Record<string, string> = {
   CAPACITY: "Does not fit: links lack room",
   NO_PATH: "No path: the network and what is excluded leave none, at any rate",
   NO_BACKUP: "No backup: there is a path with room, and no second one apart from it",
+  AFFINITY: "No path: none is of links of the groups that are wanted",
+  LOOSE_HOPS: "No path: none passes the routers that are wanted, in their order",
+  HOPS: "Too long: every path has more links than are allowed",
   LATENCY: "Too slow: every path exceeds the delay that is allowed",
   SEARCH_BOUND: "Not known: the search was given up",
   QUOTA: "Beyond the quota of the project",
@@ -192,6 +196,12 @@ export function offerText(o: Offer, asked: Terms, clock: Clock): string {
       return `${rateOf(t.rateBitsPerSecond)} in the same window${less}`;
     case "SLOWER":
       return `Allow ${delayText(t.maxDelayMicroseconds)} of delay`;
+    case "MORE_HOPS":
+      return `Allow ${t.maxHops} links`;
+    case "NOT_VIA":
+      return t.via.length > 0 ? `Only by way of ${t.via.join(", ")}` : "Whatever routers it passes";
+    case "OTHER_GROUPS":
+      return "Allow links of other groups";
     case "WITHOUT_BACKUP":
       return "The same without a backup";
     case "AS_VOLUME":
@@ -223,6 +233,7 @@ const offerKinds: Record<string, string> = {
   LATER: "a later window",
   LESS_RATE: "a lower rate",
   SLOWER: "a slower path",
+  MORE_HOPS: "a longer path",
   WITHOUT_BACKUP: "one without a backup",
   AS_VOLUME: "a volume",
   LATER_DEADLINE: "a later deadline",
@@ -231,6 +242,26 @@ const offerKinds: Record<string, string> = {
 
 export const givenUpText = (kinds: readonly string[]): string =>
   `Not searched to the end, so there may be more: ${kinds.map((k) => offerKinds[k] ?? k).join(", ")}.`;
+
+/** What would make a path, where nothing else of the request gave way. */
+export function relaxationText(r: Relaxation, linkName: LinkNames, nameOf: NameOf): string {
+  const links = r.links.map(linkName).join(", ");
+  const routers = r.routers.map(nameOf).join(", ");
+  switch (r.field) {
+    case "rate_bits_per_second":
+      return `${rateOf(r.by)} less: ${links} ${r.links.length === 1 ? "has" : "have"} no more`;
+    case "max_delay_microseconds":
+      return r.by > 0n ? `${delayText(r.by)} of delay more` : `if the delay of ${links} were known`;
+    case "max_hops":
+      return `${r.by} ${r.by === 1n ? "link" : "links"} more`;
+    case "affinities":
+      return `whatever the groups of ${links}`;
+    case "via":
+      return `not by way of ${routers}`;
+    default:
+      return `with ${links || routers} allowed`;
+  }
+}
 
 /** Circuits in which every word of the search is found, those that were requested last first. */
 export function foundCircuits(circuits: readonly Circuit[], search: string, nameOf: NameOf): Circuit[] {

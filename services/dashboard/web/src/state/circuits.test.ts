@@ -76,3 +76,28 @@ test("a circuit that has no better path says so", async () => {
     expect(await store.reoptimise("c1", { by: "a.rossi", note: "" })).toBe(want);
   }
 });
+
+test("a window that is repeated is asked for as a batch: dry, and then under one id until its answer came", async () => {
+  const asked: { requestId: string; dryRun?: boolean; repeat: unknown }[] = [];
+  const one = (id: string) => create(CircuitSchema, { id, slots: [{ rateBitsPerSecond: 5n }], path: [{ link: id }] });
+  let away = true;
+  const circuits = {
+    requestAll: async (ask: { requestId: string; dryRun?: boolean; repeat: unknown }) => {
+      asked.push(ask);
+      if (!ask.dryRun && away) throw new ConnectError("away", Code.Unavailable);
+      return { circuits: [one("c1"), one("c2")] };
+    },
+  };
+  const store = createCircuits({ circuits } as unknown as Pick<Api, "circuits">);
+  const repeat = { every: 1, times: 2, timeZone: "Europe/Berlin" };
+  const answer = store.quote(terms, "m.chen", repeat);
+  const stop = answer.start();
+  await vi.waitFor(() => expect(answer.get().data).toBeDefined());
+  stop();
+  expect(answer.get().data).toMatchObject({ windows: 2, slots: [{}, {}], path: [{ link: "c1" }] });
+  expect(await store.request(terms, "m.chen", true, repeat)).toMatchObject({ unknown: true });
+  away = false;
+  expect(await store.request(terms, "m.chen", true, repeat)).toEqual({ id: "c1" });
+  expect(asked.map((a) => [a.dryRun ?? false, a.repeat])).toEqual([true, false, false].map((dry) => [dry, repeat]));
+  expect(asked[1]?.requestId).toBe(asked[2]?.requestId);
+});

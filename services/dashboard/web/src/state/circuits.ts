@@ -9,6 +9,7 @@ import {
   type Displaced,
   type Hop,
   type LinkCalendar,
+  type Proposal,
   type Refusal,
   RefusalSchema,
   type Slot,
@@ -17,7 +18,7 @@ import {
   TermsSchema,
   type UsageResponse,
 } from "../gen/millrace/circuits/v1/circuits_pb";
-import type { TermsInit } from "../model/circuitForm";
+import type { RepeatInit, TermsInit } from "../model/circuitForm";
 import { bookedStates, endedStates } from "../model/circuits";
 import { usageSpan } from "../model/circuitUsage";
 import { bookedLinks, type TimeWindow } from "../model/strip";
@@ -52,6 +53,8 @@ export interface Answer {
   slots: Slot[];
   path: Hop[];
   backup: Hop[];
+  /** How many windows there are where the first one's is path: each has a path of its own. */
+  windows?: number;
   /** Circuits that make room where it is booked, not held. */
   wouldDisplace: Displaced[];
   refusal?: Refusal | undefined;
@@ -73,9 +76,11 @@ export interface CircuitStore {
   /** What one circuit sent in the last hour. */
   usage: (id: string) => Resource<UsageResponse>;
   /** Asks whether it would fit, now and again. */
-  quote: (terms: TermsInit, by: string) => Resource<Answer | undefined>;
+  quote: (terms: TermsInit, by: string, repeat?: RepeatInit) => Resource<Answer | undefined>;
+  /** What a project might request. */
+  proposals: (project: string) => Resource<Proposal[]>;
   /** Holds or books it; returns its id, or why not. Asked again after an answer that was lost, it makes no second one. */
-  request: (terms: TermsInit, by: string, commit: boolean) => Promise<{ id: string } | Answer>;
+  request: (terms: TermsInit, by: string, commit: boolean, repeat?: RepeatInit) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
   /** Moves it to a better path; returns why not. */
@@ -116,17 +121,23 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     one: (id) =>
       follow(new Resource(async (signal) => (await api.circuits.get({ id }, { signal })).circuit, always(3000))),
     usage: (id) => new Resource((signal) => loadUsage(api, id, signal), always(30_000)),
-    quote: (terms, by) =>
-      follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal), always(10_000))),
-    request: async (terms, by, commit) => {
-      const what = `${by} ${commit} ${toJsonString(TermsSchema, create(TermsSchema, terms))}`;
+    quote: (terms, by, repeat) =>
+      follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal, repeat), always(10_000))),
+    proposals: (project) =>
+      new Resource(async (signal) => (await api.circuits.proposals({ project }, { signal })).proposals, always(60_000)),
+    request: async (terms, by, commit, repeat) => {
+      const again = repeat ? `${repeat.every} ${repeat.times} ${repeat.timeZone} ` : "";
+      const what = `${by} ${commit} ${again}${toJsonString(TermsSchema, create(TermsSchema, terms))}`;
       const requestId = unknown.get(what) ?? newRequestId();
       unknown.set(what, requestId);
       let id = "";
       let refused: Answer | undefined;
       await act(async () => {
         try {
-          id = (await api.circuits.request({ terms, by, requestId, commit })).circuit?.id ?? "";
+          const first = repeat
+            ? (await api.circuits.requestAll({ terms: [terms], by, requestId, commit, repeat })).circuits[0]
+            : (await api.circuits.request({ terms, by, requestId, commit })).circuit;
+          id = first?.id ?? "";
         } catch (reason) {
           refused = answerOf(terms, reason);
         }
@@ -179,8 +190,28 @@ async function loadStrips(api: Pick<Api, "circuits">, hours: number, signal: Abo
   };
 }
 
-async function quote(api: Pick<Api, "circuits">, terms: TermsInit, by: string, signal: AbortSignal): Promise<Answer> {
+async function quote(
+  api: Pick<Api, "circuits">,
+  terms: TermsInit,
+  by: string,
+  signal: AbortSignal,
+  repeat?: RepeatInit,
+): Promise<Answer> {
   try {
+    if (repeat) {
+      const ask = { terms: [terms], by, repeat, requestId: newRequestId(), dryRun: true };
+      const { circuits, refusal } = await api.circuits.requestAll(ask, { signal });
+      const [first] = circuits;
+      return {
+        terms: create(TermsSchema, terms),
+        slots: circuits.flatMap((c) => c.slots),
+        path: first?.path ?? [],
+        backup: first?.backup ?? [],
+        windows: circuits.length,
+        wouldDisplace: [],
+        refusal,
+      };
+    }
     const { slots, path, backup, refusal, wouldDisplace } = await api.circuits.quote({ terms, by }, { signal });
     return { terms: create(TermsSchema, terms), slots, path, backup, refusal, wouldDisplace };
   } catch (reason) {

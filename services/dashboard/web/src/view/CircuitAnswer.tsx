@@ -7,6 +7,7 @@ import {
   pathText,
   rateOf,
   refusalTitle,
+  relaxationText,
   windowText,
 } from "../model/circuits";
 import type { Answer } from "../state/circuits";
@@ -33,7 +34,8 @@ function Fits({ answer }: { answer: Answer }) {
   return (
     <div className="answer" data-testid="answer" data-fits="true">
       <p>
-        <Badge tone="good">fits</Badge> over {pathText(answer.path, routerName)}
+        <Badge tone="good">fits</Badge>
+        {answer.windows ? ` all ${answer.windows} times, the first` : ""} over {pathText(answer.path, routerName)}
         {answer.backup.length > 0 && `, backup ${pathText(answer.backup, routerName)}`}
       </p>
       <ul>
@@ -67,7 +69,7 @@ function Fits({ answer }: { answer: Answer }) {
 const shownBlockers = 5;
 
 function Refused({ answer, onTake }: Props) {
-  const { linkName } = useNames();
+  const { linkName, routerName } = useNames();
   const r = answer.refusal;
   if (!r) return null;
   const hidden = Math.max(r.blockers.length - shownBlockers, 0) + r.blockersOmitted;
@@ -85,6 +87,18 @@ function Refused({ answer, onTake }: Props) {
           ))}
           {hidden > 0 && <li className="dim">and {hidden} more</li>}
         </ul>
+      )}
+      {r.relaxations.length > 0 && (
+        <>
+          <p className="dim">Each of these alone would make a path:</p>
+          <ul aria-label="What would make a path">
+            {r.relaxations.map((x) => (
+              <li key={x.field} data-testid="relaxation" data-field={x.field}>
+                {relaxationText(x, linkName, routerName)}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
       {r.offers.length > 0 && (
         <>

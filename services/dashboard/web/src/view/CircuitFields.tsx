@@ -1,5 +1,5 @@
 import { type ReactNode, useId } from "react";
-import { Protection } from "../gen/millrace/circuits/v1/circuits_pb";
+import { Every, Metric, Protection } from "../gen/millrace/circuits/v1/circuits_pb";
 import { type CircuitForm, type Field, type Problems, priorities, rateUnits, volumeUnits } from "../model/circuitForm";
 import { useGraph } from "../state/hooks";
 
@@ -13,11 +13,12 @@ interface Props {
 
 /** The fields of a request. */
 export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
-  const text = (field: Exclude<Field, "protection">) => ({
+  const text = (field: Exclude<Field, "protection" | "metric" | "every">) => ({
     value: form[field],
     onChange: (e: { target: { value: string } }) => onChange({ [field]: e.target.value }),
   });
   const volume = form.kind === "volume";
+  const scavenger = form.kind === "scavenger";
   return (
     <div className="fields">
       <Labelled name="Your name">
@@ -39,6 +40,7 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
           <select id={id} {...text("kind")}>
             <option value="rate">Rate over the window</option>
             <option value="volume">Volume by a deadline</option>
+            <option value="scavenger">What others leave, no rate</option>
           </select>
         )}
       </Labelled>
@@ -47,15 +49,31 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
           {(id) => <Quantity id={id} number={text("volume")} unit={text("volumeUnit")} units={volumeUnits} />}
         </Labelled>
       )}
-      <Labelled name={volume ? "At most" : "Rate"} hint={volume ? "empty: any rate" : ""} problem={problems.rate}>
-        {(id) => <Quantity id={id} number={text("rate")} unit={text("rateUnit")} units={rateUnits} />}
-      </Labelled>
+      {!scavenger && (
+        <Labelled name={volume ? "At most" : "Rate"} hint={volume ? "empty: any rate" : ""} problem={problems.rate}>
+          {(id) => <Quantity id={id} number={text("rate")} unit={text("rateUnit")} units={rateUnits} />}
+        </Labelled>
+      )}
       <Labelled name="Start" hint="empty: now" problem={problems.start}>
         {(id) => <input id={id} type="datetime-local" {...text("start")} />}
       </Labelled>
       <Labelled name={volume ? "There by" : "End"} hint={volume ? "" : "empty: open"} problem={problems.end}>
         {(id) => <input id={id} type="datetime-local" {...text("end")} />}
       </Labelled>
+      <Labelled name="Again" problem={problems.every}>
+        {(id) => (
+          <select id={id} value={form.every} onChange={(e) => onChange({ every: Number(e.target.value) as Every })}>
+            <option value={Every.UNSPECIFIED}>once</option>
+            <option value={Every.DAY}>every day</option>
+            <option value={Every.WEEK}>every week</option>
+          </select>
+        )}
+      </Labelled>
+      {form.every !== Every.UNSPECIFIED && (
+        <Labelled name="Times" hint="2 to 60, all or none" problem={problems.times}>
+          {(id) => <input id={id} inputMode="numeric" {...text("times")} />}
+        </Labelled>
+      )}
       <details className="wide">
         <summary>Protection, delay, traffic</summary>
         <div className="fields">
@@ -80,7 +98,7 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
           <Labelled name="Priority" hint="0 is first">
             {(id) => <PrioritySelect id={id} {...text("priority")} />}
           </Labelled>
-          {!volume && (
+          {!volume && !scavenger && (
             <Labelled name="Displaces later than" hint="setup priority" problem={problems.setup}>
               {(id) => <PrioritySelect id={id} {...text("setup")} />}
             </Labelled>
@@ -93,6 +111,50 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
           </Labelled>
         </div>
       </details>
+      <details className="wide">
+        <summary>More: the path</summary>
+        <PathFields form={form} problems={problems} onChange={onChange} />
+      </details>
+    </div>
+  );
+}
+
+/** What the path is to be like. */
+function PathFields({ form, problems, onChange }: Pick<Props, "form" | "problems" | "onChange">) {
+  const text = (field: "hops" | "via" | "without" | "includeAny" | "includeAll" | "exclude") => ({
+    value: form[field],
+    onChange: (e: { target: { value: string } }) => onChange({ [field]: e.target.value }),
+  });
+  return (
+    <div className="fields">
+      <Labelled name="Best by">
+        {(id) => (
+          <select id={id} value={form.metric} onChange={(e) => onChange({ metric: Number(e.target.value) as Metric })}>
+            <option value={Metric.UNSPECIFIED}>IGP metric</option>
+            <option value={Metric.TE}>TE metric</option>
+            <option value={Metric.DELAY}>delay</option>
+            <option value={Metric.HOPS}>number of links</option>
+          </select>
+        )}
+      </Labelled>
+      <Labelled name="Links" hint="at most" problem={problems.hops}>
+        {(id) => <input id={id} inputMode="numeric" {...text("hops")} />}
+      </Labelled>
+      <Labelled name="By way of" hint="routers in order" problem={problems.via}>
+        {(id) => <input id={id} {...text("via")} />}
+      </Labelled>
+      <Labelled name="Not by way of" hint="routers">
+        {(id) => <input id={id} {...text("without")} />}
+      </Labelled>
+      <Labelled name="Links of any group of" hint="0 to 63" problem={problems.includeAny}>
+        {(id) => <input id={id} {...text("includeAny")} />}
+      </Labelled>
+      <Labelled name="Links of all groups of" problem={problems.includeAll}>
+        {(id) => <input id={id} {...text("includeAll")} />}
+      </Labelled>
+      <Labelled name="No link of a group of" problem={problems.exclude}>
+        {(id) => <input id={id} {...text("exclude")} />}
+      </Labelled>
     </div>
   );
 }

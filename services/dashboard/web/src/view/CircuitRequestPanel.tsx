@@ -1,12 +1,13 @@
 import { type FormEvent, useState } from "react";
 import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, formOf, type Problems, termsOf } from "../model/circuitForm";
+import { type CircuitForm, formOf, type Problems, repeatOf, termsOf } from "../model/circuitForm";
 import type { Answer } from "../state/circuits";
 import { useStore } from "../state/hooks";
 import { rememberOperator } from "../state/operator";
 import type { Known } from "../state/resource";
 import { CircuitAnswer } from "./CircuitAnswer";
 import { CircuitFields } from "./CircuitFields";
+import { CircuitProposals } from "./CircuitProposals";
 import { Panel } from "./Panel";
 import { fieldTime, timeOfField, zoneName } from "./time";
 
@@ -41,7 +42,7 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
     const commit = button?.value !== "hold";
     setBusy(true);
     rememberOperator(by);
-    const result = await circuits.request(terms, by.trim(), commit);
+    const result = await circuits.request(terms, by.trim(), commit, repeatOf(form, zoneName()));
     setBusy(false);
     if ("id" in result) onBooked(result.id);
     else setFailed(failure(result));
@@ -54,6 +55,7 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
       aside={<span className="dim">times are in {zoneName()}</span>}
     >
       <form onSubmit={submit} noValidate>
+        <CircuitProposals form={form} by={by} onForm={(next) => change(next)} onBooked={onBooked} />
         <CircuitFields form={form} by={by} problems={touched(problems, form)} onChange={change} onBy={onBy} />
         <div aria-live="polite">
           {failed && (

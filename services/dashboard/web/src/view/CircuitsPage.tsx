@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import { type CircuitForm, emptyForm, termsOf } from "../model/circuitForm";
+import { type CircuitForm, emptyForm, repeatOf, termsOf } from "../model/circuitForm";
 import { type Answer, noAnswer, noCircuit } from "../state/circuits";
 import { useLive, useSettled, useStore } from "../state/hooks";
 import { operatorName } from "../state/operator";
@@ -8,7 +8,7 @@ import { CircuitListPanel } from "./CircuitListPanel";
 import { CircuitMapPanel } from "./CircuitMapPanel";
 import { CircuitPanel } from "./CircuitPanel";
 import { CircuitRequestPanel } from "./CircuitRequestPanel";
-import { timeOfField } from "./time";
+import { timeOfField, zoneName } from "./time";
 
 interface Props {
   /** The circuit that is open; without one, the form that requests another. */
@@ -71,7 +71,9 @@ function useQuote(form: CircuitForm, by: string, open: boolean) {
   const who = useSettled(by, settling).trim();
   return useMemo(() => {
     const { terms, problems } = termsOf(settled, timeOfField);
-    return open && who !== "" && Object.keys(problems).length === 0 ? circuits.quote(terms, who) : noAnswer;
+    return open && who !== "" && Object.keys(problems).length === 0
+      ? circuits.quote(terms, who, repeatOf(settled, zoneName()))
+      : noAnswer;
   }, [circuits, settled, who, open]);
 }
 
