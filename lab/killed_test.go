@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -67,7 +68,7 @@ func TestLauncherProcess(t *testing.T) {
 	if name == "" {
 		return // only as that process
 	}
-	_, err := Up(t.Context(), load(t, "testdata/two-routers.yaml"), Options{
+	l, err := Up(t.Context(), load(t, "testdata/two-routers.yaml"), Options{
 		Name: name, Backend: Backend(os.Getenv("LAB_TEST_BACKEND")), Output: os.Getenv("LAB_TEST_OUTPUT"),
 		Progress: func(text string) { fmt.Println(text) },
 	})
@@ -77,5 +78,6 @@ func TestLauncherProcess(t *testing.T) {
 	fmt.Println(isUp)
 	for { // until killed; an empty select is a deadlock where no other goroutine is left
 		time.Sleep(time.Minute)
+		runtime.KeepAlive(l) // the collector of garbage would close its lifeline, and the lab end by itself
 	}
 }

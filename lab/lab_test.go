@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -142,13 +143,10 @@ func testCancel(t *testing.T, l *Lab, node string) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled program gives %v", err)
 	}
-	for range 50 {
-		if _, err = l.Capture(t.Context(), "", "pgrep", "-f", "sleep 471[1]"); err != nil {
-			return // pgrep finds nothing
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Error("the cancelled program's child lives on")
+	await.True(t, "the cancelled program's child has ended", func() bool {
+		_, err := l.Capture(t.Context(), "", "pgrep", "-f", "sleep 471[1]")
+		return err != nil // pgrep finds nothing
+	})
 }
 
 func testCommand(t *testing.T, l *Lab) {
@@ -255,9 +253,9 @@ func testDetour(t *testing.T, l *Lab) {
 	}
 }
 
-// testPhases runs the transfers and compares the ping with the idle one. How
-// long a queue gets depends on how busy this machine is; that there is one of
-// more than ten idle round trips does not.
+// testPhases runs the transfers and compares the ping with the idle one. How long a queue gets depends on how busy this
+// machine is; that there is one of more than ten round trips of the path does not. The path's own is the least of the
+// idle ones: other work makes the others longer.
 func testPhases(t *testing.T, l *Lab) {
 	exported := collect(t, l)
 	idle, err := l.RunPhase(t.Context(), "idle", Observer{})
@@ -270,11 +268,12 @@ func testPhases(t *testing.T, l *Lab) {
 		t.Fatal(err)
 	}
 	m := Metrics(idle, day1)
-	if m["idle/ping/rtt_min_ms"] < 1.8 || m["idle/ping/rtt_p50_ms"] > 5 {
-		t.Errorf("idle round trip: min %.2f, median %.2f ms, want about 2", m["idle/ping/rtt_min_ms"], m["idle/ping/rtt_p50_ms"])
+	path := m["idle/ping/rtt_min_ms"]
+	if path < 1.8 || path > 5 {
+		t.Errorf("idle round trip: %.2f ms at least, want about 2", path)
 	}
-	if m["day1/ping/rtt_mean_ms"] < 10*m["idle/ping/rtt_p50_ms"] {
-		t.Errorf("four transfers raise the ping from %.2f to only %.2f ms", m["idle/ping/rtt_p50_ms"], m["day1/ping/rtt_mean_ms"])
+	if m["day1/ping/rtt_mean_ms"] < 10*path {
+		t.Errorf("four transfers raise the ping from %.2f to only %.2f ms", path, m["day1/ping/rtt_mean_ms"])
 	}
 	if m["day1/alpha/goodput_mbps"] > 100 || m["day1/alpha/goodput_mbps"] < 50 {
 		t.Errorf("a 100 Mbit/s port carries %.1f Mbit/s", m["day1/alpha/goodput_mbps"])
@@ -287,13 +286,8 @@ func testPhases(t *testing.T, l *Lab) {
 			t.Errorf("%s used %s", a.Name, a.TCP.CongestionControl)
 		}
 	}
-	select {
-	case from := <-exported:
-		if from != l.Scenario.ManagementAddress("WR").String() {
-			t.Errorf("NetFlow came from %s", from)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("no NetFlow v9 from WR")
+	if from := await.Value(t, "NetFlow v9 from WR", exported); from != l.Scenario.ManagementAddress("WR").String() {
+		t.Errorf("NetFlow came from %s", from)
 	}
 }
 

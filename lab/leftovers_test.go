@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 // footprint is everything a running lab occupies on this machine.
@@ -166,11 +168,10 @@ func (f footprint) gone(t *testing.T) {
 	t.Helper()
 	f.ended = ticks(t)
 	var found []string
-	for range 100 {
+	for end := time.Now().Add(await.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if found = f.left(t); len(found) == 0 {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Errorf("left of the lab:\n%s", strings.Join(found, "\n"))
 }

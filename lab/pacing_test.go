@@ -64,7 +64,7 @@ func TestALateSenderIsSeenUnlessItIsPaced(t *testing.T) {
 		halted := make(chan error, 1)
 		r, err := l.RunPhase(t.Context(), c.phase, Observer{Started: func(time.Time) {
 			go func() {
-				_, err := l.Capture(t.Context(), "", "sh", "-c", `sleep 1; p=$(pgrep -f 'guest strea[m]s') && kill -STOP $p && sleep 0.25 && kill -CONT $p`)
+				_, err := l.Capture(t.Context(), "", "sh", "-c", `until pgrep -f 'guest strea[m]s' >/dev/null; do sleep 0.05; done; sleep 1; p=$(pgrep -f 'guest strea[m]s') && kill -STOP $p && sleep 0.25 && kill -CONT $p`)
 				halted <- err
 			}()
 		}})

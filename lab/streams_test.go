@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -22,12 +23,13 @@ func TestStreamsCountEveryPacket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slow, fast := ports.Reserve(t), ports.Reserve(t)
 	job, err := json.Marshal(streamJob{
 		Sources: []streamSource{
-			{Name: "slow", Target: "127.0.0.1:45501", Packets: 100, Size: 200, DSCP: 46, Stop: 1500 * time.Millisecond},
-			{Name: "fast", Target: "127.0.0.1:45502", Packets: 4000, Size: 1000, DSCP: 8, Tick: time.Millisecond, Start: 200 * time.Millisecond, Stop: time.Second},
+			{Name: "slow", Target: ports.Addr(slow), Packets: 100, Size: 200, DSCP: 46, Stop: 1500 * time.Millisecond},
+			{Name: "fast", Target: ports.Addr(fast), Packets: 4000, Size: 1000, DSCP: 8, Tick: time.Millisecond, Start: 200 * time.Millisecond, Stop: time.Second},
 		},
-		Sinks: []streamSink{{Name: "slow", Port: 45501, Stop: 1500 * time.Millisecond}, {Name: "fast", Port: 45502, Stop: time.Second}},
+		Sinks: []streamSink{{Name: "slow", Port: slow, Stop: 1500 * time.Millisecond}, {Name: "fast", Port: fast, Stop: time.Second}},
 	})
 	if err != nil {
 		t.Fatal(err)

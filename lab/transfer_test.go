@@ -1,14 +1,16 @@
 package lab
 
 import (
-	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 func TestReadTransferTakesEachEndsPart(t *testing.T) {
@@ -32,15 +34,7 @@ func TestReadTransferTakesEachEndsPart(t *testing.T) {
 
 // Both ends of a transfer run as the programs they are, over the loopback.
 func TestTransferDeliversEverythingThatWasSent(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
+	port := strconv.Itoa(ports.Reserve(t))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
