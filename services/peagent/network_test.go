@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/vpnnet"
 )
 
@@ -84,12 +85,7 @@ func (n *network) iperfBetween(from, to, address string, more ...string) *traffi
 		n.T.Fatal(err)
 	}
 	n.T.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	for range 100 {
-		if strings.Contains(n.In(to, "ss", "-lnt"), ":"+port) {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	await.True(n.T, "iperf3 listens on "+port, func() bool { return strings.Contains(n.In(to, "ss", "-lnt"), ":"+port) })
 	x := &traffic{done: make(chan error, 1)}
 	x.cmd = n.Load(from, append([]string{"iperf3", "-J", "-c", address, "-p", port}, more...)...)
 	x.cmd.Stdout = &x.out
