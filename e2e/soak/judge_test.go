@@ -123,13 +123,14 @@ func (w *world) judgeWeights(t *testing.T) {
 	w.await(t, "every PE has the weights in force", func() bool { return w.spread(context.WithoutCancel(t.Context())) })
 }
 
-// judgeAttempts: what fails is beside a fault, and most succeed.
+// judgeAttempts: what fails is beside a fault, and most succeed. In a run of three faults that would tell how long
+// services take to start, because what is refused is tried again at once: there everything has succeeded after each.
 func (w *world) judgeAttempts(t *testing.T) {
 	t.Helper()
 	for _, k := range kinds {
 		succeeded, failed := w.diary.count(k)
 		t.Logf("%s: %d succeeded, %d failed", k, succeeded, len(failed))
-		if succeeded <= len(failed) {
+		if succeeded <= len(failed) && time.Since(w.begin) >= judgedFrom {
 			t.Errorf("%s: %d succeeded and %d failed", k, succeeded, len(failed))
 		}
 		for _, a := range failed {
