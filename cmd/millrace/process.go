@@ -100,9 +100,14 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 	return p, nil
 }
 
-func (p *process) openBus(context.Context) error {
+// openBus opens the bus; what an in-process one has left in the data folder is taken up.
+func (p *process) openBus(ctx context.Context) error {
+	waiting := filepath.Join(p.cfg.DataDir, "bus")
 	if len(p.cfg.Kafka.Brokers) == 0 {
-		memory := bus.NewMemory()
+		memory, err := bus.OpenMemory(waiting)
+		if err != nil {
+			return err
+		}
 		p.bus = memory
 		p.metrics.MustRegister(memory)
 	} else {
@@ -115,6 +120,9 @@ func (p *process) openBus(context.Context) error {
 		}
 		p.bus = kafka
 		p.metrics.MustRegister(kafka)
+		if err := kafka.TakeUp(ctx, waiting); err != nil {
+			return errors.Join(err, kafka.Close())
+		}
 	}
 	p.closers = append(p.closers, func(context.Context) error { return p.bus.Close() })
 	return nil
@@ -246,6 +254,9 @@ func (p *process) run(ctx context.Context) error {
 		p.log.Info("stopping")
 	case failed = <-p.failed:
 		p.log.Error("stopping, because a part has ended", "error", failed)
+	}
+	if b, ok := p.bus.(interface{ Stopping() }); ok {
+		b.Stopping()
 	}
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(failed, p.group.Stop(ctx), p.close(ctx))

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
@@ -15,9 +16,10 @@ import (
 // api serves FlowCollectorService.
 type api struct{ c *Component }
 
-// Import implements FlowCollectorService.
+// Import implements FlowCollectorService. It answers once every batch is kept: a client without an answer sends them
+// again.
 func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.ImportRequest]) (*connect.Response[flowv1.ImportResponse], error) {
-	answer := &flowv1.ImportResponse{}
+	answer, receipt := &flowv1.ImportResponse{}, &bus.Receipt{}
 	for stream.Receive() {
 		batch := stream.Msg().GetBatch()
 		block, err := a.c.checkImport(batch, time.Now())
@@ -26,7 +28,7 @@ func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.Im
 		}
 		message := &flowv1.FlowBatch{BatchId: batch.GetBatchId(), Block: block.AppendNative(nil), Quality: importedHours(batch)}
 		first := block.Record(0)
-		if err := a.c.deps.Bus.Publish(ctx, bus.TopicFlows, first.Exporter.String(), message); err != nil {
+		if err := a.c.deps.Bus.PublishKept(ctx, receipt, bus.TopicFlows, first.Exporter.String(), message); err != nil {
 			return nil, connect.NewError(connect.CodeUnavailable, err)
 		}
 		a.c.metrics.published.Add(float64(block.Rows()))
@@ -35,6 +37,9 @@ func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.Im
 	}
 	if err := stream.Err(); err != nil {
 		return nil, err
+	}
+	if err := receipt.Wait(ctx); err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("batches are not stored yet, import them again: %w", err))
 	}
 	return connect.NewResponse(answer), nil
 }

@@ -51,7 +51,7 @@ func newRig(t *testing.T, change func(*Configuration)) *rig {
 	t.Helper()
 	b := bus.NewMemory()
 	r := &rig{t: t, reg: prometheus.NewRegistry(), came: make(chan struct{}, 1000)}
-	if err := b.Subscribe(t.Context(), bus.TopicFlows, "test", r.take); err != nil {
+	if err := b.Subscribe(t.Context(), bus.TopicFlows, bus.Keepers[bus.TopicFlows], r.take); err != nil {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfiguration()

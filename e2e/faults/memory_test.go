@@ -124,7 +124,11 @@ func metrics(t *testing.T, url string) map[string]float64 {
 	}
 	out := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		line = strings.TrimSpace(line)
+		name, value := line, ""
+		if at := strings.LastIndexByte(line, ' '); at > 0 { // a label may have a space
+			name, value = line[:at], line[at+1:]
+		}
 		if f, err := strconv.ParseFloat(value, 64); err == nil {
 			out[name] = f
 		}

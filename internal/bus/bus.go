@@ -80,6 +80,9 @@ type Bus interface {
 	// no room (Memory: while a group is too far behind) until ctx ends. After an
 	// error the message may or may not be on the bus; publishing it again is safe.
 	Publish(ctx context.Context, topic, key string, value proto.Message) error
+	// PublishKept is Publish for what its sender does not keep: the receipt tells
+	// when the message outlives every process. It is for topics with a keeper.
+	PublishKept(ctx context.Context, r *Receipt, topic, key string, value proto.Message) error
 	// Subscribe starts delivering topic to handler as a member of group and
 	// returns at once; everything published from then on is delivered. Members
 	// of one group share its messages. Delivery ends when ctx does or the bus closes.

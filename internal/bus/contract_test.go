@@ -28,6 +28,17 @@ func TestMemory(t *testing.T) {
 	contract(t, func(t *testing.T) bus.Bus { return bus.NewMemory() })
 }
 
+// TestMemoryWithAFolder is the bus of `millrace up`.
+func TestMemoryWithAFolder(t *testing.T) {
+	contract(t, func(t *testing.T) bus.Bus {
+		b, err := bus.OpenMemory(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	})
+}
+
 // contract is what services may rely on, whatever bus is under them. Each case
 // gets a bus of its own, without topics.
 func contract(t *testing.T, fresh func(t *testing.T) bus.Bus) {

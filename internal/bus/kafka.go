@@ -153,6 +153,16 @@ func (k *Kafka) Publish(ctx context.Context, topic, key string, value proto.Mess
 	if err != nil {
 		return err
 	}
+	return k.publish(ctx, m)
+}
+
+// PublishKept implements Bus: what in-sync replicas have is kept.
+func (k *Kafka) PublishKept(ctx context.Context, _ *Receipt, topic, key string, value proto.Message) error {
+	return k.Publish(ctx, topic, key, value)
+}
+
+func (k *Kafka) publish(ctx context.Context, m Message) error {
+	topic := m.Topic
 	if k.ctx.Err() != nil {
 		return ErrClosed
 	}

@@ -51,6 +51,7 @@ func TestKafka(t *testing.T) {
 			"a publisher whose clock is ahead is heard":                              aheadOfTime,
 			"a topology topic that would forget is refused":                          wrongPolicy,
 			"a topic that takes only small messages is named":                        smallTopic,
+			"what an in-process bus has left is published":                           takesUp,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

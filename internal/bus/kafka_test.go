@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -341,5 +342,34 @@ func brokerGone(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) 
 		}
 	case <-time.After(patience):
 		t.Error("Close hangs without a broker")
+	}
+}
+
+// takesUp: an installation that had an in-process bus gets brokers.
+func takesUp(t *testing.T, cfg bus.KafkaConfiguration) {
+	folder, ctx := t.TempDir(), t.Context()
+	memory, err := bus.OpenMemory(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, memory, bus.TopicFlows, "key", "first")
+	publish(t, memory, bus.TopicFlows, "key", "second")
+	if err := memory.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, r := open(t, cfg), newRecorder()
+	defer b.Close()
+	for range 2 { // the second time there is nothing
+		if err := b.TakeUp(ctx, folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	subscribe(t, b, bus.TopicFlows, bus.Keepers[bus.TopicFlows], r.take)
+	r.until(t, func(got []taken) bool { return len(got) == 2 })
+	if d := cmp.Diff(r.all(), []taken{{"key", "first"}, {"key", "second"}}, cmp.AllowUnexported(taken{})); d != "" {
+		t.Errorf("messages (-got +want):\n%s", d)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left in the folder: %v, %v", left, err)
 	}
 }

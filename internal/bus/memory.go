@@ -47,6 +47,16 @@ func newMemory(room room) *Memory {
 
 // Publish implements Bus. All groups get the message or, after an error, none.
 func (b *Memory) Publish(ctx context.Context, name, key string, value proto.Message) error {
+	return b.publish(ctx, nil, name, key, value)
+}
+
+// PublishKept implements Bus: the receipt is settled once the topic's keeper has handled the message, or once it is on
+// the disk for the next start.
+func (b *Memory) PublishKept(ctx context.Context, r *Receipt, name, key string, value proto.Message) error {
+	return b.publish(ctx, r, name, key, value)
+}
+
+func (b *Memory) publish(ctx context.Context, r *Receipt, name, key string, value proto.Message) error {
 	m, err := encode(ctx, name, key, value)
 	if err != nil {
 		return err
@@ -59,8 +69,11 @@ func (b *Memory) Publish(ctx context.Context, name, key string, value proto.Mess
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("publish to %s: %w", name, err)
 		}
-		wait, accepted := t.offer(m, b.room)
-		if accepted {
+		wait, err := t.offer(m, b.room, r)
+		if err != nil {
+			return fmt.Errorf("publish to %s: %w", name, err)
+		}
+		if wait == nil {
 			b.meter.published.WithLabelValues(name).Inc()
 			return nil
 		}
@@ -112,13 +125,14 @@ func (b *Memory) Ready(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Close implements Bus. What no member took by then is lost, counted and logged.
+// Close implements Bus. What no member took by then is lost, counted and logged, unless it is a keeper's and there is a
+// folder for it.
 func (b *Memory) Close() error {
 	b.mu.Lock() // so that no Subscribe adds to wg once Wait runs
 	b.stop()
 	b.mu.Unlock()
 	b.wg.Wait()
-	return nil
+	return b.keepWaiting()
 }
 
 // left reports the messages that a group had not handled when its last member left.

@@ -24,6 +24,8 @@ type topic struct {
 	last map[string]Message
 	// changed is closed, and replaced, whenever somebody may be able to go on.
 	changed chan struct{}
+	// stopping: nobody waits for room any longer. ended: nothing is taken any longer.
+	stopping, ended bool
 }
 
 // group is the messages that a consumer group has not taken yet, oldest first.
@@ -35,11 +37,17 @@ type group struct {
 	// busy are the keys some member is handling or waiting to retry: order per
 	// key holds because nobody else may take a message of these.
 	busy map[string]bool
+	// file is where a keeper's messages wait for the next start; nil: the group goes with its last member. waited are
+	// those of the last start that it has not taken yet.
+	file   *waitingFile
+	waited int
 }
 
 type delivery struct {
 	Message
 	failures int
+	receipt  *Receipt // may be nil
+	waited   bool
 }
 
 func newTopic(name string, compacted bool) *topic {
@@ -57,8 +65,9 @@ func (t *topic) signal() {
 }
 
 // push queues a message, whatever room there is.
-func (g *group) push(m Message) {
-	g.queue.PushBack(&delivery{Message: m})
+func (g *group) push(m Message, r *Receipt) {
+	r.add()
+	g.queue.PushBack(&delivery{Message: m, receipt: r})
 	g.bytes += m.size()
 }
 
@@ -74,23 +83,34 @@ func (g *group) full(m Message, r room) bool {
 }
 
 // offer queues m for every group, or for none if one of them is full; then it
-// returns what to wait for.
-func (t *topic) offer(m Message, r room) (wait <-chan struct{}, accepted bool) {
+// returns what to wait for. A receipt is the keeper's to settle.
+func (t *topic) offer(m Message, r room, receipt *Receipt) (wait <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.ended {
+		return nil, ErrClosed
+	}
+	keeper := t.groups[Keepers[t.name]]
+	if receipt != nil && keeper == nil {
+		return nil, ErrNotKept
+	}
 	for _, g := range t.groups {
-		if g.full(m, r) {
-			return t.changed, false
+		if !t.stopping && g.full(m, r) {
+			return t.changed, nil
 		}
 	}
 	if t.last != nil {
 		t.last[m.Key] = m
 	}
 	for _, g := range t.groups {
-		g.push(m)
+		if g == keeper {
+			g.push(m, receipt)
+		} else {
+			g.push(m, nil)
+		}
 	}
 	t.signal()
-	return nil, true
+	return nil, nil
 }
 
 // join adds a member. On a compacted topic it starts with the last message of
@@ -105,7 +125,7 @@ func (t *topic) join(name string) *group {
 		t.groups[name] = g
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.last)) {
-		g.push(t.last[key])
+		g.push(t.last[key], nil)
 	}
 	g.members++
 	t.signal()
@@ -113,15 +133,18 @@ func (t *topic) join(name string) *group {
 }
 
 // leave takes a member out; the last one takes the group with it, so that
-// publishers do not wait for a queue nobody reads. lost is how many messages go
-// with the group.
+// publishers do not wait for a queue nobody reads, unless its messages wait for
+// the next start. lost is how many messages go with the group.
 func (t *topic) leave(g *group) (lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g.members--
-	if g.members == 0 {
+	if g.members == 0 && g.file == nil {
 		delete(t.groups, g.name)
 		lost = g.queue.Len()
+		for e := g.queue.Front(); e != nil; e = e.Next() {
+			e.Value.(*delivery).receipt.settle(ErrNotKept)
+		}
 	}
 	t.signal()
 	return lost
@@ -142,12 +165,19 @@ func (t *topic) next(g *group) (*list.Element, <-chan struct{}) {
 	return nil, t.changed
 }
 
-// taken removes a message that a handler took.
-func (t *topic) taken(g *group, e *list.Element) {
+// taken removes a message that a handler took. last is true for the last one that had waited for this start.
+func (t *topic) taken(g *group, e *list.Element) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	d := e.Value.(*delivery)
 	delete(g.busy, g.pop(e).Key)
+	d.receipt.settle(nil)
+	if d.waited {
+		g.waited--
+		last = g.waited == 0
+	}
 	t.signal()
+	return last
 }
 
 // release gives a message back, to be delivered again to any member.
@@ -199,7 +229,9 @@ func (m *member) handle(ctx context.Context, e *list.Element) {
 	err := hand(ctx, m.group.name, m.handler, d.Message)
 	if err == nil {
 		m.meter.delivered.WithLabelValues(m.topic.name, m.group.name).Inc()
-		m.topic.taken(m.group, e)
+		if m.topic.taken(m.group, e) {
+			m.group.forget()
+		}
 		return
 	}
 	m.meter.redelivered.WithLabelValues(m.topic.name, m.group.name).Inc()
