@@ -6,6 +6,7 @@ package chart
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +41,8 @@ func helm(t *testing.T, args ...string) (string, error) {
 }
 
 // kinds are those of other projects' operators, which the cluster of some cases has.
-var kinds = []string{"--api-versions", "gateway.networking.k8s.io/v1/HTTPRoute", "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"}
+var kinds = []string{"--api-versions", "gateway.networking.k8s.io/v1/HTTPRoute", "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor",
+	"--api-versions", "monitoring.coreos.com/v1/PrometheusRule"}
 
 func render(t *testing.T, args ...string) (string, error) {
 	t.Helper()
@@ -83,7 +85,7 @@ func TestProgramTakesConfiguration(t *testing.T) {
 	}
 	for _, file := range values {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			object, err := render(t, "--values", file, kinds[0], kinds[1], kinds[2], kinds[3], "--show-only", "templates/configmap.yaml")
+			object, err := render(t, append([]string{"--values", file, "--show-only", "templates/configmap.yaml"}, kinds...)...)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, object)
 			}
@@ -129,6 +131,11 @@ func TestRefusals(t *testing.T) {
 		{"an Ingress without a certificate", "ingress.enabled=true", "ingress.enabled needs ingress.host and ingress.tlsSecret"},
 		{"scrapes without a token", "monitoring.serviceMonitor=true", "monitoring.serviceMonitor needs monitoring.tokenSecret"},
 		{"a cluster without ServiceMonitor", "monitoring.serviceMonitor=true,monitoring.tokenSecret=a", "this cluster has no kind ServiceMonitor"},
+		{"a cluster without PrometheusRule", "monitoring.prometheusRule=true", "this cluster has no kind PrometheusRule"},
+		{"less memory than the engine and Go may take", "resources.limits.memory=4Gi", "resources.limits.memory is 4Gi"},
+		{"less than a larger engine may take", "clickhouse.maxServerMemory=5368709120", "the engine 5368709120 octets"},
+		{"less than Go may take beside no engine", "clickhouse.servers={a:9000},goMemLimit=3GiB,resources.limits.memory=3000M", "Go has up to 3GiB"},
+		{"memory that is no amount", "resources.limits.memory=6GB", "6GB is no amount of memory"},
 		{"a cluster without the Gateway API", "gateway.enabled=true", "this cluster has no kind HTTPRoute"},
 		{"a policy that is no YAML file", "policies.alpha=a", "does not match pattern '\\\\.yaml$'"},
 	} {
@@ -139,4 +146,86 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What just holds is not refused.
+func TestMemoryThatHoldsIsTaken(t *testing.T) {
+	for _, set := range []string{
+		"resources.limits.memory=4511Mi", // 2048 of the engine, 2463 of Go
+		"goMemLimit=1GiB,resources.limits.memory=3Gi",
+		"goMemLimit=1GiB,clickhouse.servers={a:9000},resources.limits.memory=1073741824",
+		"resources.limits=null",
+	} {
+		if out, err := render(t, "--set", set); err != nil {
+			t.Errorf("%s: %v\n%s", set, err, out)
+		}
+	}
+	if page := read(t, "../../docs/reference/memory.md"); !strings.Contains(page, "without a cluster is **2463 MiB**") {
+		t.Error("the chart adds 2463 MiB for Go, and docs/reference/memory.md has another sum")
+	}
+}
+
+// The chart's rules are those that promtool tests.
+func TestRulesAreThoseOfPrometheus(t *testing.T) {
+	for _, file := range []string{"alerts.yaml", "slo.yaml"} {
+		if d := cmp.Diff(read(t, filepath.Join(folder, "rules", file)), read(t, filepath.Join("../../deploy/prometheus", file))); d != "" {
+			t.Errorf("copy deploy/prometheus/%s to deploy/helm/millrace/rules (-chart +prometheus):\n%s", file, d)
+		}
+	}
+}
+
+// Two releases in one namespace share no object, and no service or policy of one selects the other's pod.
+func TestTwoReleasesFitIntoOneNamespace(t *testing.T) {
+	var names, selectors []map[string]bool
+	for _, release := range []string{"millrace", "lab"} {
+		out, err := helm(t, append([]string{"template", release, folder, "--namespace", "te", "--values", "testdata/values/operators.yaml",
+			"--set", "serviceAccount.create=true,podDisruptionBudget.enabled=true,networkPolicy.enabled=true"}, kinds...)...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		of, by := objects(t, out)
+		names, selectors = append(names, of), append(selectors, by)
+	}
+	if len(names[0]) < 8 || len(names[0]) != len(names[1]) {
+		t.Fatalf("the releases have %d and %d objects", len(names[0]), len(names[1]))
+	}
+	for i, first := range []map[string]bool{names[0], selectors[0]} {
+		for what := range first {
+			if second := []map[string]bool{names[1], selectors[1]}[i]; second[what] {
+				t.Errorf("both releases have %s", what)
+			}
+		}
+	}
+}
+
+// objects are kinds and names of what was rendered, and the labels by which pods are selected.
+func objects(t *testing.T, rendered string) (names, selectors map[string]bool) {
+	t.Helper()
+	names, selectors = map[string]bool{}, map[string]bool{}
+	for _, text := range strings.Split(rendered, "\n---\n") {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct {
+				Selector    map[string]any
+				PodSelector map[string]any `yaml:"podSelector"`
+			}
+		}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if o.Kind == "" {
+			continue
+		}
+		if names[o.Kind+" "+o.Metadata.Name] {
+			t.Errorf("%s %s is there twice", o.Kind, o.Metadata.Name)
+		}
+		names[o.Kind+" "+o.Metadata.Name] = true
+		for _, by := range []map[string]any{o.Spec.Selector, o.Spec.PodSelector} {
+			if len(by) > 0 {
+				selectors[o.Kind+fmt.Sprint(by)] = true
+			}
+		}
+	}
+	return names, selectors
 }

@@ -136,6 +136,15 @@ imagePullSecrets:
 {{- toYaml $inventory -}}
 {{- end -}}
 
+{{/* Octets of 2Gi, 2G or a number, which a file of values has as a float. */}}
+{{- define "millrace.octets" -}}
+{{- $text := ternary (toString .) (printf "%.0f" .) (not (kindIs "float64" .)) -}}
+{{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $unit := regexReplaceAll "^[0-9.]+" $text "" -}}
+{{- if not (hasKey $units $unit) }}{{ fail (printf "%v is no amount of memory; write one such as 6Gi" .) }}{{ end -}}
+{{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units $unit) | int64 -}}
+{{- end -}}
+
 {{/* What cannot work is said before anything is made. */}}
 {{- define "millrace.check" -}}
 {{- if and .Values.inventory.devices (not .Values.inventoryTLSSecret) (not .Values.inventory.tls) }}
@@ -150,6 +159,9 @@ imagePullSecrets:
 {{- if and .Values.monitoring.serviceMonitor (not (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor")) }}
 {{- fail "monitoring.serviceMonitor: this cluster has no kind ServiceMonitor; install the Prometheus operator first, or set it to false" }}
 {{- end }}
+{{- if and .Values.monitoring.prometheusRule (not (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/PrometheusRule")) }}
+{{- fail "monitoring.prometheusRule: this cluster has no kind PrometheusRule; install the Prometheus operator first, or set it to false" }}
+{{- end }}
 {{- if and .Values.gateway.enabled (not (.Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1/HTTPRoute")) }}
 {{- fail "gateway.enabled: this cluster has no kind HTTPRoute; install the Gateway API first, or set it to false" }}
 {{- end }}
@@ -158,6 +170,13 @@ imagePullSecrets:
 {{- end }}
 {{- if and .Values.gateway.enabled (or (not .Values.gateway.host) (not .Values.gateway.parentRefs)) }}
 {{- fail "gateway.enabled needs gateway.host and gateway.parentRefs" }}
+{{- end }}
+{{- with dig "limits" "memory" "" .Values.resources }}
+{{- $go := default "2463MiB" $.Values.goMemLimit }}
+{{- $engine := ternary 0 (int64 $.Values.clickhouse.maxServerMemory) (gt (len $.Values.clickhouse.servers) 0) }}
+{{- if lt (include "millrace.octets" . | int64) (add $engine (include "millrace.octets" (trimSuffix "B" $go) | int64)) }}
+{{- fail (printf "resources.limits.memory is %v, and the pod may need more: Go has up to %v (goMemLimit), and the engine %d octets (clickhouse.maxServerMemory). Give it more, or lower these" . $go $engine) }}
+{{- end }}
 {{- end }}
 {{- if and .Values.persistence.enabled (not .Values.persistence.storageClass) (not .Values.persistence.existingClaim) (lookup "v1" "Namespace" "" "kube-system") }}
 {{- $default := false }}
