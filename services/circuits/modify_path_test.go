@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/life"
 )
@@ -118,4 +119,38 @@ func TestModifyThePathOfAnActiveCircuit(t *testing.T) {
 			t.Errorf("%s: the other path is booked: %t; %d are free on the first", name, w.bookedOn(c, other), w.free(c, 12, 18))
 		}
 	}
+}
+
+// Routers are given the path that an active circuit is modified to, and it is active all the time.
+func TestRoutersHaveTheModifiedPath(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	l := &line{ChangeServiceClient: w.changes}
+	c := w.replica(l)
+	w.queues()
+	got := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 30))
+	w.world.is(c, got.GetId(), activeState)
+	was := w.world.get(c, got.GetId())
+	l.noCreate.Store(true)
+	is := w.world.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: was.GetVersion(), Path: &circuitsv1.PathTerms{Via: []string{"cr"}}})
+	if is.GetState() != activeState || len(is.GetPath()) != 2 || len(was.GetPath()) != 1 {
+		t.Fatalf("it is %s on %v, and was on %v", is.GetState(), is.GetPath(), was.GetPath())
+	}
+	if !w.world.bookedOn(c, is.GetPath()[0]) || !w.world.bookedOn(c, was.GetPath()[0]) {
+		t.Errorf("one of both paths is not booked")
+	}
+	l.noCreate.Store(false)
+	await.True(t, "routers have the path", func() bool { return lastNote(w.world.get(c, got.GetId())) == "routers have the path" })
+	now := w.world.get(c, got.GetId())
+	for _, h := range now.GetHistory()[len(was.GetHistory()):] {
+		if h.GetState() != activeState {
+			t.Errorf("it was %s meanwhile: %s", h.GetState(), h.GetNote())
+		}
+	}
+	if w.world.bookedOn(c, was.GetPath()[0]) || !w.holds("wr", got.GetId()) || len(now.GetPath()) != 2 {
+		t.Errorf("the earlier path is booked: %t; it is on %v", w.world.bookedOn(c, was.GetPath()[0]), now.GetPath())
+	}
+	w.release(c, got.GetId())
+	w.world.is(c, got.GetId(), released)
+	w.asBefore()
 }
