@@ -24,7 +24,7 @@ func circuitsCommand() *cobra.Command {
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsReoptimiseCommand(), circuitsActivateCommand(), circuitsDeactivateCommand(), circuitsReleaseCommand(), circuitsListCommand(),
-		circuitsShowCommand(), circuitsUsageCommand(), circuitsStatementCommand(), circuitsCalendarCommand(), circuitsQuotaCommand(), circuitsProposalsCommand(), circuitsWhyCommand())
+		circuitsShowCommand(), circuitsUsageCommand(), circuitsStatementCommand(), circuitsCalendarCommand(), circuitsQuotaCommand(), circuitsProposalsCommand(), circuitsWhyCommand(), circuitsMaintenanceCommand())
 	return cmd
 }
 
@@ -179,6 +179,10 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	if no := c.GetNotRestored(); no != nil {
 		fmt.Fprint(out, "a link of its path is gone, and it has no other path: ")
 		printRefusal(out, no)
+	}
+	if u := c.GetUnmoved(); u != nil {
+		fmt.Fprintf(out, "its path will be in maintenance %s, and it stays there: ", u.GetMaintenance())
+		printRefusal(out, u.GetRefusal())
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, h := range c.GetHistory() {

@@ -42,6 +42,9 @@ func circuitsCalendarCommand() *cobra.Command {
 				for _, p := range l.GetPieces() {
 					fmt.Fprintf(w, "  %s\tto %s\t\t\t%g\n", clock(p.GetStart()), endClock(p.GetEnd()), mbit(p.GetFreeBitsPerSecond()))
 				}
+				for _, id := range l.GetMaintenance() {
+					fmt.Fprintf(w, "  maintenance %s\t\t\t\t\n", id)
+				}
 				for _, id := range l.GetCircuits() {
 					fmt.Fprintf(w, "  circuit %s\t\t\t\t\n", id)
 				}

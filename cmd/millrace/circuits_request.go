@@ -254,7 +254,11 @@ func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 		if b.GetPort() != "" {
 			where = fmt.Sprintf("port %s at %s", b.GetPort(), b.GetRouter())
 		}
-		fmt.Fprintf(out, "  %s lacks %g Mbit/s from %s to %s\n", where, mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
+		fmt.Fprintf(out, "  %s lacks %g Mbit/s from %s to %s", where, mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
+		if ids := b.GetMaintenance(); len(ids) > 0 {
+			fmt.Fprint(out, ", in maintenance ", strings.Join(ids, ", "))
+		}
+		fmt.Fprintln(out)
 	}
 	printRelaxations(out, no.GetRelaxations())
 	for _, o := range no.GetOffers() {

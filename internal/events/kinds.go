@@ -192,6 +192,16 @@ var (
 // CircuitReoptimised has a better path.
 var CircuitReoptimised = define("services/circuits", info, "circuit-reoptimised", "A better path is booked for a circuit; the text has its cost.", nothing)
 
+// What is done about links that are planned to be out, and about circuits on them.
+var (
+	MaintenancePlanned = define("services/circuits", info, "maintenance-planned", "Maintenance of links or routers is planned; the text says how many circuits it hits.",
+		"`millrace circuits maintenance list ID` says which circuits it still hits, and what becomes of them.")
+	MaintenanceRemoved = define("services/circuits", info, "maintenance-removed", "Maintenance is removed before it was over, and links have their capacity again.", nothing)
+	CircuitVacated     = define("services/circuits", info, "circuit-vacated", "A circuit is hit by no maintenance any more: another path is booked for it, or the maintenance is over or removed.", nothing)
+	CircuitNotVacated  = define("services/circuits", warning, "circuit-not-vacated", "A link of a circuit's path will be in maintenance, and the circuit stays on it; the text says why.",
+		"Plan the work for another time, or give one of the circuits on the links that the text names up. It is tried again by itself when links or bookings change.")
+)
+
 // What is done about a circuit whose path is lost.
 var (
 	CircuitRerouted    = define("services/circuits", info, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)

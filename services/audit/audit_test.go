@@ -374,6 +374,7 @@ func TestNoSecretIsRecorded(t *testing.T) {
 		"CircuitsService/Request": "request_id|", "CircuitsService/RequestAll": "request_id|", "CircuitsService/Commit": "id|note",
 		"CircuitsService/Extend": "id|", "CircuitsService/Modify": "id|note", "CircuitsService/Reoptimise": "id|", "CircuitsService/Release": "id|note",
 		"CircuitsService/Activate": "id|note", "CircuitsService/Deactivate": "id|note",
+		"CircuitsService/AddMaintenance": "id|reason", "CircuitsService/RemoveMaintenance": "id|note",
 		"ChangeService/Create": "title|reason", "ChangeService/Approve": "id|note", "ChangeService/Apply": "id|", "ChangeService/Rollback": "id|note",
 		"ChangeService/Abort": "id|note", "ChangeService/Freeze": "router|reason", "ChangeService/Unfreeze": "router|note",
 		"VpnService/SetWeights": "|reason", "VpnService/ApplyPolicy": "policy|reason", "VpnService/Restore": "|reason",

@@ -40,6 +40,7 @@ func answer(err error) error {
 		code connect.Code
 	}{
 		{ledger.ErrNoCircuit, connect.CodeNotFound},
+		{ledger.ErrNoMaintenance, connect.CodeNotFound},
 		{ledger.ErrOtherRequest, connect.CodeAlreadyExists},
 		{errTransition, connect.CodeFailedPrecondition},
 		{context.Canceled, connect.CodeCanceled},

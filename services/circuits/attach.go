@@ -245,7 +245,7 @@ func (b *book) mayKeep(was, is *circuitsv1.Record) error {
 
 // refusal is one as the API has it; between ports only with offers that fit in both directions and on the ports.
 func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) error {
-	out := refusalOf(no, t, r)
+	out := b.refusalOf(no, t, r)
 	if between(t) {
 		out.Offers = nil
 		for _, o := range no.Offers {

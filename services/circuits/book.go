@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/maintain"
 	"github.com/millrace/millrace/services/circuits/ports"
 	"github.com/millrace/millrace/services/paths/graph"
 )
@@ -38,6 +39,10 @@ type book struct {
 	// states counts circuits by state.
 	states   map[circuitsv1.State]int
 	watchers map[*watcher]bool
+	// maintenance is what is planned, takings what it takes of which links, and hits which circuits it hits.
+	maintenance map[string]*circuitsv1.Maintenance
+	takings     map[string][]maintain.Taken
+	hits        hits
 }
 
 // usage is what the circuits of a project that have capacity come to.
@@ -54,7 +59,7 @@ type usage struct {
 func newBook(cfg Configuration) *book {
 	return &book{
 		cfg: cfg, missed: make(chan struct{}, 1), ports: ports.NewBook(), records: map[string]*circuitsv1.Record{}, usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
-		watchers: map[*watcher]bool{},
+		watchers: map[*watcher]bool{}, maintenance: map[string]*circuitsv1.Maintenance{},
 	}
 }
 
@@ -79,17 +84,20 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 	switch had, has := ledger.Books(was), ledger.Books(is); {
 	case had && !has:
 		b.changes++
+		b.hits.old = true
 		b.count(was, -1)
 		if b.admit != nil && b.free(was) != nil {
 			b.miss()
 		}
 	case !had && has:
+		b.hits.old = true
 		b.count(is, 1)
 		if b.admit != nil && b.enter(b.admit, is) != nil {
 			b.miss()
 		}
 	case has && !sameBooking(was, is):
 		b.changes++
+		b.hits.old = true
 		b.count(was, -1)
 		b.count(is, 1)
 		if b.admit != nil && errors.Join(b.free(was), b.enter(b.admit, is)) != nil {
@@ -180,7 +188,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 		return err
 	}
 	made, err := admit.NewBook(g, func(l graph.Link) admit.Limits {
-		most := calendar.Share(min(l.Capacity, calendar.MaxRate), b.cfg.Share)
+		most := b.usable(l.Capacity)
 		return admit.Limits{Soft: most, Hard: most}
 	})
 	if err != nil {
@@ -195,7 +203,12 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 	}
 	b.admit, b.graph, b.topo = made, g, t
 	b.changes++
-	return nil
+	return b.setOutages()
+}
+
+// usable is what circuits may use of a port.
+func (b *book) usable(port int64) int64 {
+	return calendar.Share(min(port, calendar.MaxRate), b.cfg.Share)
 }
 
 // withAbsent adds links that circuits use and the graph lacks.

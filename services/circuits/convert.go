@@ -69,15 +69,17 @@ func (b *book) hop(link string) *circuitsv1.Hop {
 }
 
 // refusalOf is a refusal as the API has it; terms are those that were refused, and asked is what admit was asked for.
-func refusalOf(r *admit.Refusal, terms *circuitsv1.Terms, asked admit.Request) *circuitsv1.Refusal {
+func (b *book) refusalOf(r *admit.Refusal, terms *circuitsv1.Terms, asked admit.Request) *circuitsv1.Refusal {
 	out := &circuitsv1.Refusal{
 		Code: string(r.Code), Field: fieldOf(r.Field), Reason: r.Reason, BlockersOmitted: int32(r.Omitted),
 	}
-	for _, b := range r.Blockers {
+	for _, k := range r.Blockers {
 		out.Blockers = append(out.Blockers, &circuitsv1.Blocker{
-			Link: b.Link, Start: moment(b.Start), End: moment(b.End), ShortfallBitsPerSecond: b.Shortfall,
+			Link: k.Link, Start: moment(k.Start), End: moment(k.End), ShortfallBitsPerSecond: k.Shortfall,
+			Maintenance: b.maintenanceOn(k.Link, k.Window),
 		})
 	}
+	out.Reason += b.maintenanceText(out.GetBlockers())
 	for _, o := range r.Offers {
 		if terms.GetScavenger() && o.Request.Bytes > 0 {
 			continue

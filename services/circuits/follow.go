@@ -97,7 +97,7 @@ func (c *Component) look(ctx context.Context) {
 			err = errors.Join(err, told)
 		}
 	}
-	if err = errors.Join(err, c.restore(ctx)); err != nil && ctx.Err() == nil && !errors.Is(err, ledger.ErrNotRead) {
+	if err = errors.Join(err, c.restore(ctx), c.vacate(ctx)); err != nil && ctx.Err() == nil && !errors.Is(err, ledger.ErrNotRead) {
 		c.deps.Log.WarnContext(ctx, "circuits are looked at again", "error", err)
 	}
 }
@@ -200,7 +200,18 @@ func (c *Component) forget(ctx context.Context) {
 	if errors.Is(err, ledger.ErrNotRead) {
 		return
 	}
-	if err := errors.Join(err, c.ledger.Forget(ctx, slices.Clip(old)), c.ledger.Sweep(ctx, now)); err != nil && ctx.Err() == nil {
+	if err := errors.Join(err, c.ledger.Forget(ctx, slices.Clip(old)), c.ledger.Sweep(ctx, now), c.ledger.ForgetMaintenance(ctx, c.forgotten(now))); err != nil && ctx.Err() == nil {
 		c.deps.Log.WarnContext(ctx, "circuits that are over are not forgotten yet", "error", err)
+	}
+}
+
+// forgotten reports which maintenance is over, or removed, for long.
+func (c *Component) forgotten(now time.Time) func(*circuitsv1.Maintenance) bool {
+	return func(m *circuitsv1.Maintenance) bool {
+		last := m.GetEnd().AsTime()
+		if m.GetRemoved() != nil {
+			last = m.GetRemoved().AsTime()
+		}
+		return now.Sub(last) > c.cfg.Keep
 	}
 }

@@ -168,5 +168,8 @@ func (b *book) calendar(l graph.Link, w calendar.Window) (*circuitsv1.LinkCalend
 		return nil, nil, err
 	}
 	soft, _ := of.Caps()
-	return &circuitsv1.LinkCalendar{Link: b.hop(l.ID), ReservableBitsPerSecond: soft, LeastFreeBitsPerSecond: of.LeastFree(w, calendar.Soft)}, of, nil
+	return &circuitsv1.LinkCalendar{
+		Link: b.hop(l.ID), ReservableBitsPerSecond: soft, LeastFreeBitsPerSecond: of.LeastFree(w, calendar.Soft),
+		Maintenance: b.maintenanceOn(l.ID, w),
+	}, of, nil
 }

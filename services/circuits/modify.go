@@ -197,7 +197,7 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 		}
 	}
 	if w.Start > c.GetSlots()[0].GetStart().GetSeconds() || mayBeOnRouters(ledger.NameOf(c.GetState())) {
-		return nil, nil, refused{refusalOf(&admit.Refusal{
+		return nil, nil, refused{b.refusalOf(&admit.Refusal{
 			Code: admit.Capacity, Blockers: blockers, Omitted: omitted,
 			Reason: "links of its path lack room, and the path of a circuit that has begun stays unless another one is requested",
 		}, terms, admit.Request{})}

@@ -69,6 +69,7 @@ type Component struct {
 	book     *book
 	loops    lifecycle.Loops
 	restorer restorer
+	vacator  vacator
 	// grace and pace are the constants, but for tests.
 	grace time.Duration
 	pace  webhook.Pace

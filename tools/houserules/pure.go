@@ -27,6 +27,7 @@ var pureFolders = []string{
 	"services/circuits/admit",
 	"services/circuits/calendar",
 	"services/circuits/life",
+	"services/circuits/maintain",
 	"services/circuits/ports",
 	"services/circuits/propose",
 	"services/circuits/provision",

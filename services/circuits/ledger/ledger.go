@@ -1,9 +1,9 @@
 // Package ledger keeps the book of circuits in etcd, so that no two replicas ever book the same capacity and no crash
 // loses what was committed.
 //
-// In: what to book, as a function that decides on the book as it is; changes of one circuit. Out: records of circuits,
-// and every change of them in the order of etcd, to a Mirror. Next: services/circuits, whose mirror is the book of
-// services/circuits/admit.
+// In: what to book, as a function that decides on the book as it is; changes of one circuit, or of planned maintenance.
+// Out: records of circuits and maintenance, and every change of them in the order of etcd, to a Mirror. Next:
+// services/circuits, whose mirror is the book of services/circuits/admit.
 //
 // A booking is one transaction: the record, the claim of the request id, and a new version of the book. It
 // depends on the version that the decision was made on, so of two replicas that decide on the same version one has to
@@ -18,7 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,8 +35,10 @@ import (
 const (
 	bookPrefix    = "circuits/book/"
 	recordsPrefix = bookPrefix + "records/"
-	versionKey    = bookPrefix + "version"
-	claimsPrefix  = "circuits/claims/"
+	// maintenancePrefix is what takes capacity and is no circuit.
+	maintenancePrefix = bookPrefix + "maintenance/"
+	versionKey        = bookPrefix + "version"
+	claimsPrefix      = "circuits/claims/"
 )
 
 // Errors that callers branch on.
@@ -51,6 +55,7 @@ var (
 // never while something is decided.
 type Mirror interface {
 	Put(was, is *circuitsv1.Record)
+	PutMaintenance(was, is *circuitsv1.Maintenance)
 }
 
 // Ledger is a replica's view of the book. Records that it returns are shared: callers must not change them.
@@ -63,7 +68,8 @@ type Ledger struct {
 	read    bool
 	entries map[string]entry
 	// ids of entries, sorted: ids that are made later sort later.
-	ids []string
+	ids         []string
+	maintenance map[string]planned
 	// version is the revision of the version key, revision that until which all is in entries.
 	version, revision int64
 	// moved is closed when revision changes.
@@ -77,7 +83,7 @@ type entry struct {
 
 // New is inert.
 func New(store *state.Store, mirror Mirror, log *slog.Logger) *Ledger {
-	return &Ledger{store: store, mirror: mirror, log: log, entries: map[string]entry{}, moved: make(chan struct{})}
+	return &Ledger{store: store, mirror: mirror, log: log, entries: map[string]entry{}, maintenance: map[string]planned{}, moved: make(chan struct{})}
 }
 
 // again is how long etcd is left alone after it failed.
@@ -129,6 +135,11 @@ func (l *Ledger) reset(snapshot []state.Entry, revision int64) error {
 			l.drop(id)
 		}
 	}
+	for id := range maps.Clone(l.maintenance) {
+		if !there[maintenancePrefix+id] {
+			l.dropMaintenance(id)
+		}
+	}
 	l.read = true
 	l.move(revision)
 	return nil
@@ -140,6 +151,8 @@ func (l *Ledger) apply(b state.Batch) error {
 	for _, c := range b.Changes {
 		if id, record := idOf(c.Key); c.Deleted && record {
 			l.drop(id)
+		} else if id, is := strings.CutPrefix(c.Key, maintenancePrefix); c.Deleted && is {
+			l.dropMaintenance(id)
 		} else if !c.Deleted {
 			if err := l.put(c.Entry); err != nil {
 				l.read = false // the version may be newer than the records now
@@ -162,6 +175,9 @@ func (l *Ledger) put(e state.Entry) error {
 	if e.Key == versionKey {
 		l.version = e.Revision
 		return nil
+	}
+	if id, is := strings.CutPrefix(e.Key, maintenancePrefix); is {
+		return l.putMaintenance(id, e)
 	}
 	id, isRecord := idOf(e.Key)
 	was := l.entries[id]

@@ -71,6 +71,17 @@ func (r *replica) Put(was, is *circuitsv1.Record) {
 	}
 }
 
+// PutMaintenance implements ledger.Mirror: a link has nothing while it is in maintenance.
+func (r *replica) PutMaintenance(_, is *circuitsv1.Maintenance) {
+	for _, l := range is.GetLinks() {
+		var outages []calendar.Outage
+		if is.GetRemoved() == nil {
+			outages = []calendar.Outage{{Window: calendar.Window{Start: is.GetStart().GetSeconds(), End: is.GetEnd().GetSeconds()}}}
+		}
+		must(r.calendars[l].SetOutages(outages))
+	}
+}
+
 func must(err error) {
 	if err != nil {
 		panic(err)

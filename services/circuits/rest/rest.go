@@ -54,6 +54,9 @@ var routes = []route{
 	unary("GET", "/v1/projects/{project}/quota", "Quota", "What a project may have, and what it has of it", http.StatusOK, Service.Quota),
 	unary("GET", "/v1/projects/{project}/proposals", "Proposals", "Circuits that a project might request for huge transfers that were seen", http.StatusOK, Service.Proposals),
 	unary("GET", "/v1/calendar", "Calendar", "What is free on links over time", http.StatusOK, Service.Calendar),
+	unary("POST", "/v1/maintenance", "AddMaintenance", "Plan that links are out or have less, and see which circuits have to leave", http.StatusOK, Service.AddMaintenance),
+	unary("GET", "/v1/maintenance", "ListMaintenance", "What is planned; with an id also which circuits it still hits", http.StatusOK, Service.ListMaintenance),
+	unary("POST", "/v1/maintenance/{id}/remove", "RemoveMaintenance", "Give links their capacity back", http.StatusOK, Service.RemoveMaintenance),
 }
 
 // message is a pointer to a generated struct.

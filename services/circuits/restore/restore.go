@@ -44,11 +44,16 @@ type Tries struct {
 // wait is how many seconds pass until the next try: none before the first, then 1, 2, 4 and so on to 64.
 func (t Tries) wait() int64 { return int64(1) << min(t.Count, 7) >> 1 }
 
+// Due reports whether it is time for another try: the first one, or a later one after what was seen has changed.
+func (t Tries) Due(now, seen int64) bool {
+	return t.Count == 0 || seen != t.Seen && now >= t.At+t.wait()
+}
+
 // Due are the circuits that are to get another path now: their links are gone for so many seconds, and what is booked
 // and which links there are has changed since they were tried. The first priority is first, and then who was first.
 func Due(all []Circuit, now, after, seen int64) (out []Circuit) {
 	for _, c := range all {
-		if c.moves(now) && now >= c.Lost+after && (c.Tries.Count == 0 || seen != c.Tries.Seen && now >= c.Tries.At+c.Tries.wait()) {
+		if c.moves(now) && now >= c.Lost+after && c.Tries.Due(now, seen) {
 			out = append(out, c)
 		}
 	}

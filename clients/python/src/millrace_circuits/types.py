@@ -113,6 +113,12 @@ class Circuit(TypedDict, total=False):
     not_restored: Refusal
     preempted: Preemption
     displaced: list[Displaced]
+    unmoved: Unmoved
+
+
+class Unmoved(TypedDict, total=False):
+    maintenance: str
+    refusal: Refusal
 
 
 Preemption = TypedDict("Preemption", {"circuit": str, "setup_priority": int, "from": str, "refusal": "Refusal"}, total=False)
@@ -136,6 +142,7 @@ class Blocker(TypedDict, total=False):
     port: str
     vlan: int
     circuit: str
+    maintenance: list[str]
 
 
 class Offer(TypedDict, total=False):
@@ -234,6 +241,41 @@ class LinkCalendar(TypedDict, total=False):
     least_free_bits_per_second: int
     pieces: list[FreePiece]
     circuits: list[str]
+    maintenance: list[str]
+
+
+class Maintenance(TypedDict, total=False):
+    id: str
+    start: str
+    end: str
+    links: list[str]
+    routers: list[str]
+    left_bits_per_second: int
+    by: str
+    reason: str
+    created: str
+    removed: str
+    removed_by: str
+    removed_note: str
+
+
+MaintenanceHit = TypedDict(
+    "MaintenanceHit",
+    {
+        "circuit": str,
+        "project": str,
+        "from": str,
+        "to": str,
+        "state": str,
+        "priority": int,
+        "rate_bits_per_second": int,
+        "links": list[str],
+        "fate": str,
+        "path": list[Hop],
+        "refusal": "Refusal",
+    },
+    total=False,
+)
 
 
 class UsagePoint(TypedDict, total=False):

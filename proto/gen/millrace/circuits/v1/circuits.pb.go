@@ -425,6 +425,75 @@ func (Excess) EnumDescriptor() ([]byte, []int) {
 	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
 }
 
+// Fate is what becomes of a circuit that is hit.
+type Fate int32
+
+const (
+	// Nobody has looked yet: only the first 100 are looked at for an answer.
+	Fate_FATE_UNSPECIFIED Fate = 0
+	// It gets another path.
+	Fate_FATE_MOVES Fate = 1
+	// It gets its backup for its path.
+	Fate_FATE_BACKUP Fate = 2
+	// Its on_failure is to hold: it stays.
+	Fate_FATE_HOLDS Fate = 3
+	// There is no other path for it.
+	Fate_FATE_STAYS Fate = 4
+	// Its backup is hit, and its path is not: it stays, and may be without protection meanwhile.
+	Fate_FATE_UNPROTECTED Fate = 5
+	// A change set of it is on its way, or it is being released: it is looked at when that has ended.
+	Fate_FATE_BUSY Fate = 6
+)
+
+// Enum value maps for Fate.
+var (
+	Fate_name = map[int32]string{
+		0: "FATE_UNSPECIFIED",
+		1: "FATE_MOVES",
+		2: "FATE_BACKUP",
+		3: "FATE_HOLDS",
+		4: "FATE_STAYS",
+		5: "FATE_UNPROTECTED",
+		6: "FATE_BUSY",
+	}
+	Fate_value = map[string]int32{
+		"FATE_UNSPECIFIED": 0,
+		"FATE_MOVES":       1,
+		"FATE_BACKUP":      2,
+		"FATE_HOLDS":       3,
+		"FATE_STAYS":       4,
+		"FATE_UNPROTECTED": 5,
+		"FATE_BUSY":        6,
+	}
+)
+
+func (x Fate) Enum() *Fate {
+	p := new(Fate)
+	*p = x
+	return p
+}
+
+func (x Fate) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Fate) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[7].Descriptor()
+}
+
+func (Fate) Type() protoreflect.EnumType {
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[7]
+}
+
+func (x Fate) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Fate.Descriptor instead.
+func (Fate) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
+}
+
 // Terms are what is requested: a circuit in one direction, or between two ports, in both.
 type Terms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -861,7 +930,9 @@ type Circuit struct {
 	// It lost its capacity to another circuit.
 	Preempted *Preemption `protobuf:"bytes,61,opt,name=preempted,proto3" json:"preempted,omitempty"`
 	// The circuits that it displaced, when it was booked or got another path last.
-	Displaced     []*Displaced `protobuf:"bytes,62,rep,name=displaced,proto3" json:"displaced,omitempty"`
+	Displaced []*Displaced `protobuf:"bytes,62,rep,name=displaced,proto3" json:"displaced,omitempty"`
+	// Its path has a link that will be in maintenance, and this is why it stays there.
+	Unmoved       *Unmoved `protobuf:"bytes,63,opt,name=unmoved,proto3" json:"unmoved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1050,6 +1121,68 @@ func (x *Circuit) GetDisplaced() []*Displaced {
 	return nil
 }
 
+func (x *Circuit) GetUnmoved() *Unmoved {
+	if x != nil {
+		return x.Unmoved
+	}
+	return nil
+}
+
+// Unmoved is why a circuit stays on a path that will be in maintenance.
+type Unmoved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the maintenance.
+	Maintenance string `protobuf:"bytes,1,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	// Why it has no other path. Code POLICY: its on_failure is to wait.
+	Refusal       *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unmoved) Reset() {
+	*x = Unmoved{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unmoved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unmoved) ProtoMessage() {}
+
+func (x *Unmoved) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unmoved.ProtoReflect.Descriptor instead.
+func (*Unmoved) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Unmoved) GetMaintenance() string {
+	if x != nil {
+		return x.Maintenance
+	}
+	return ""
+}
+
+func (x *Unmoved) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
 // Preemption is why a circuit lost its capacity.
 type Preemption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1066,7 +1199,7 @@ type Preemption struct {
 
 func (x *Preemption) Reset() {
 	*x = Preemption{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1211,7 @@ func (x *Preemption) String() string {
 func (*Preemption) ProtoMessage() {}
 
 func (x *Preemption) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1224,7 @@ func (x *Preemption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preemption.ProtoReflect.Descriptor instead.
 func (*Preemption) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Preemption) GetCircuit() string {
@@ -1139,7 +1272,7 @@ type Displaced struct {
 
 func (x *Displaced) Reset() {
 	*x = Displaced{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1284,7 @@ func (x *Displaced) String() string {
 func (*Displaced) ProtoMessage() {}
 
 func (x *Displaced) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1297,7 @@ func (x *Displaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displaced.ProtoReflect.Descriptor instead.
 func (*Displaced) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Displaced) GetCircuit() string {
@@ -1222,7 +1355,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1367,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1380,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Slot) GetStart() *timestamppb.Timestamp {
@@ -1284,7 +1417,7 @@ type Hop struct {
 
 func (x *Hop) Reset() {
 	*x = Hop{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1429,7 @@ func (x *Hop) String() string {
 func (*Hop) ProtoMessage() {}
 
 func (x *Hop) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1442,7 @@ func (x *Hop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hop.ProtoReflect.Descriptor instead.
 func (*Hop) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Hop) GetLink() string {
@@ -1345,7 +1478,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1490,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1503,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{8}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Transition) GetState() State {
@@ -1427,7 +1560,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1572,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1585,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{9}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Refusal) GetCode() string {
@@ -1528,7 +1661,7 @@ type Relaxation struct {
 
 func (x *Relaxation) Reset() {
 	*x = Relaxation{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1673,7 @@ func (x *Relaxation) String() string {
 func (*Relaxation) ProtoMessage() {}
 
 func (x *Relaxation) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1686,7 @@ func (x *Relaxation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relaxation.ProtoReflect.Descriptor instead.
 func (*Relaxation) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Relaxation) GetField() string {
@@ -1595,15 +1728,17 @@ type Blocker struct {
 	Router string `protobuf:"bytes,5,opt,name=router,proto3" json:"router,omitempty"`
 	Port   string `protobuf:"bytes,6,opt,name=port,proto3" json:"port,omitempty"`
 	// The VLAN that is taken, 0 for frames without a tag, and the circuit that has it.
-	Vlan          int32  `protobuf:"varint,7,opt,name=vlan,proto3" json:"vlan,omitempty"`
-	Circuit       string `protobuf:"bytes,8,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Vlan    int32  `protobuf:"varint,7,opt,name=vlan,proto3" json:"vlan,omitempty"`
+	Circuit string `protobuf:"bytes,8,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// Ids of maintenance that takes of the link in the window.
+	Maintenance   []string `protobuf:"bytes,9,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Blocker) Reset() {
 	*x = Blocker{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1750,7 @@ func (x *Blocker) String() string {
 func (*Blocker) ProtoMessage() {}
 
 func (x *Blocker) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1763,7 @@ func (x *Blocker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocker.ProtoReflect.Descriptor instead.
 func (*Blocker) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Blocker) GetLink() string {
@@ -1687,6 +1822,13 @@ func (x *Blocker) GetCircuit() string {
 	return ""
 }
 
+func (x *Blocker) GetMaintenance() []string {
+	if x != nil {
+		return x.Maintenance
+	}
+	return nil
+}
+
 // Offer are terms that fit.
 type Offer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1702,7 +1844,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1856,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1869,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Offer) GetKind() string {
@@ -1762,7 +1904,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1916,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1929,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QuoteRequest) GetTerms() *Terms {
@@ -1824,7 +1966,7 @@ type QuoteResponse struct {
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1978,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1991,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QuoteResponse) GetSlots() []*Slot {
@@ -1924,7 +2066,7 @@ type RequestRequest struct {
 
 func (x *RequestRequest) Reset() {
 	*x = RequestRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2078,7 @@ func (x *RequestRequest) String() string {
 func (*RequestRequest) ProtoMessage() {}
 
 func (x *RequestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2091,7 @@ func (x *RequestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRequest.ProtoReflect.Descriptor instead.
 func (*RequestRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RequestRequest) GetRequestId() string {
@@ -1989,7 +2131,7 @@ type RequestResponse struct {
 
 func (x *RequestResponse) Reset() {
 	*x = RequestResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2143,7 @@ func (x *RequestResponse) String() string {
 func (*RequestResponse) ProtoMessage() {}
 
 func (x *RequestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2156,7 @@ func (x *RequestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestResponse.ProtoReflect.Descriptor instead.
 func (*RequestResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RequestResponse) GetCircuit() *Circuit {
@@ -2044,7 +2186,7 @@ type RequestAllRequest struct {
 
 func (x *RequestAllRequest) Reset() {
 	*x = RequestAllRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2198,7 @@ func (x *RequestAllRequest) String() string {
 func (*RequestAllRequest) ProtoMessage() {}
 
 func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2211,7 @@ func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllRequest.ProtoReflect.Descriptor instead.
 func (*RequestAllRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RequestAllRequest) GetRequestId() string {
@@ -2126,7 +2268,7 @@ type RequestAllResponse struct {
 
 func (x *RequestAllResponse) Reset() {
 	*x = RequestAllResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2280,7 @@ func (x *RequestAllResponse) String() string {
 func (*RequestAllResponse) ProtoMessage() {}
 
 func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2293,7 @@ func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllResponse.ProtoReflect.Descriptor instead.
 func (*RequestAllResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RequestAllResponse) GetCircuits() []*Circuit {
@@ -2184,7 +2326,7 @@ type Repeat struct {
 
 func (x *Repeat) Reset() {
 	*x = Repeat{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2338,7 @@ func (x *Repeat) String() string {
 func (*Repeat) ProtoMessage() {}
 
 func (x *Repeat) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2351,7 @@ func (x *Repeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repeat.ProtoReflect.Descriptor instead.
 func (*Repeat) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Repeat) GetEvery() Every {
@@ -2257,7 +2399,7 @@ type ModifyRequest struct {
 
 func (x *ModifyRequest) Reset() {
 	*x = ModifyRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2411,7 @@ func (x *ModifyRequest) String() string {
 func (*ModifyRequest) ProtoMessage() {}
 
 func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2424,7 @@ func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyRequest.ProtoReflect.Descriptor instead.
 func (*ModifyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ModifyRequest) GetId() string {
@@ -2367,7 +2509,7 @@ type PathTerms struct {
 
 func (x *PathTerms) Reset() {
 	*x = PathTerms{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2521,7 @@ func (x *PathTerms) String() string {
 func (*PathTerms) ProtoMessage() {}
 
 func (x *PathTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2534,7 @@ func (x *PathTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathTerms.ProtoReflect.Descriptor instead.
 func (*PathTerms) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PathTerms) GetMaxDelayMicroseconds() int64 {
@@ -2477,7 +2619,7 @@ type ModifyResponse struct {
 
 func (x *ModifyResponse) Reset() {
 	*x = ModifyResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2489,7 +2631,7 @@ func (x *ModifyResponse) String() string {
 func (*ModifyResponse) ProtoMessage() {}
 
 func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,7 +2644,7 @@ func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyResponse.ProtoReflect.Descriptor instead.
 func (*ModifyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ModifyResponse) GetCircuit() *Circuit {
@@ -2533,7 +2675,7 @@ type ReoptimiseRequest struct {
 
 func (x *ReoptimiseRequest) Reset() {
 	*x = ReoptimiseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2687,7 @@ func (x *ReoptimiseRequest) String() string {
 func (*ReoptimiseRequest) ProtoMessage() {}
 
 func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2700,7 @@ func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReoptimiseRequest.ProtoReflect.Descriptor instead.
 func (*ReoptimiseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReoptimiseRequest) GetId() string {
@@ -2594,7 +2736,7 @@ type ReoptimiseResponse struct {
 
 func (x *ReoptimiseResponse) Reset() {
 	*x = ReoptimiseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2606,7 +2748,7 @@ func (x *ReoptimiseResponse) String() string {
 func (*ReoptimiseResponse) ProtoMessage() {}
 
 func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2619,7 +2761,7 @@ func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReoptimiseResponse.ProtoReflect.Descriptor instead.
 func (*ReoptimiseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReoptimiseResponse) GetMoves() []*PathMove {
@@ -2664,7 +2806,7 @@ type PathMove struct {
 
 func (x *PathMove) Reset() {
 	*x = PathMove{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2818,7 @@ func (x *PathMove) String() string {
 func (*PathMove) ProtoMessage() {}
 
 func (x *PathMove) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2831,7 @@ func (x *PathMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathMove.ProtoReflect.Descriptor instead.
 func (*PathMove) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PathMove) GetCircuit() string {
@@ -2795,7 +2937,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2949,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2962,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -2853,7 +2995,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3007,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3020,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -2899,7 +3041,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3053,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3066,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -2957,7 +3099,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3111,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3124,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -3003,7 +3145,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3157,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3170,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -3061,7 +3203,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3215,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3228,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -3108,7 +3250,7 @@ type ActivateRequest struct {
 
 func (x *ActivateRequest) Reset() {
 	*x = ActivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3262,7 @@ func (x *ActivateRequest) String() string {
 func (*ActivateRequest) ProtoMessage() {}
 
 func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3275,7 @@ func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateRequest.ProtoReflect.Descriptor instead.
 func (*ActivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ActivateRequest) GetId() string {
@@ -3166,7 +3308,7 @@ type ActivateResponse struct {
 
 func (x *ActivateResponse) Reset() {
 	*x = ActivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3178,7 +3320,7 @@ func (x *ActivateResponse) String() string {
 func (*ActivateResponse) ProtoMessage() {}
 
 func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3191,7 +3333,7 @@ func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateResponse.ProtoReflect.Descriptor instead.
 func (*ActivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ActivateResponse) GetCircuit() *Circuit {
@@ -3212,7 +3354,7 @@ type DeactivateRequest struct {
 
 func (x *DeactivateRequest) Reset() {
 	*x = DeactivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3224,7 +3366,7 @@ func (x *DeactivateRequest) String() string {
 func (*DeactivateRequest) ProtoMessage() {}
 
 func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3237,7 +3379,7 @@ func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateRequest.ProtoReflect.Descriptor instead.
 func (*DeactivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeactivateRequest) GetId() string {
@@ -3270,7 +3412,7 @@ type DeactivateResponse struct {
 
 func (x *DeactivateResponse) Reset() {
 	*x = DeactivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3282,7 +3424,7 @@ func (x *DeactivateResponse) String() string {
 func (*DeactivateResponse) ProtoMessage() {}
 
 func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3295,7 +3437,7 @@ func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateResponse.ProtoReflect.Descriptor instead.
 func (*DeactivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeactivateResponse) GetCircuit() *Circuit {
@@ -3314,7 +3456,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3468,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3481,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetRequest) GetId() string {
@@ -3358,7 +3500,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3512,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3525,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -3418,7 +3560,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3430,7 +3572,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3443,7 +3585,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -3520,7 +3662,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3532,7 +3674,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3545,7 +3687,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -3575,7 +3717,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3587,7 +3729,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3600,7 +3742,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -3633,7 +3775,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3787,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3800,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -3679,14 +3821,16 @@ type LinkCalendar struct {
 	// Oldest first, at most 1000.
 	Pieces []*FreePiece `protobuf:"bytes,4,rep,name=pieces,proto3" json:"pieces,omitempty"`
 	// Circuits that have something on it in the window, at most 1000.
-	Circuits      []string `protobuf:"bytes,5,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	Circuits []string `protobuf:"bytes,5,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// Ids of maintenance that takes of it in the window.
+	Maintenance   []string `protobuf:"bytes,6,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3842,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +3855,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -3749,6 +3893,13 @@ func (x *LinkCalendar) GetCircuits() []string {
 	return nil
 }
 
+func (x *LinkCalendar) GetMaintenance() []string {
+	if x != nil {
+		return x.Maintenance
+	}
+	return nil
+}
+
 // FreePiece is a window over which the free rate stays the same.
 type FreePiece struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -3761,7 +3912,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3924,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +3937,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -3820,7 +3971,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3832,7 +3983,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3845,7 +3996,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -3864,7 +4015,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4027,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4040,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -3911,7 +4062,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3923,7 +4074,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3936,7 +4087,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UsageRequest) GetId() string {
@@ -3977,7 +4128,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3989,7 +4140,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4002,7 +4153,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UsageResponse) GetId() string {
@@ -4057,7 +4208,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +4220,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4233,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -4132,7 +4283,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4144,7 +4295,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[49]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +4308,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{49}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StatementRequest) GetProject() string {
@@ -4197,7 +4348,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4360,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[50]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4373,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{50}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StatementResponse) GetProject() string {
@@ -4292,7 +4443,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4304,7 +4455,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[51]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4317,7 +4468,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{51}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StatementLine) GetCircuit() string {
@@ -4399,7 +4550,7 @@ type QuotaRequest struct {
 
 func (x *QuotaRequest) Reset() {
 	*x = QuotaRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4411,7 +4562,7 @@ func (x *QuotaRequest) String() string {
 func (*QuotaRequest) ProtoMessage() {}
 
 func (x *QuotaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[52]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4424,7 +4575,7 @@ func (x *QuotaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaRequest.ProtoReflect.Descriptor instead.
 func (*QuotaRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{52}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *QuotaRequest) GetProject() string {
@@ -4462,7 +4613,7 @@ type QuotaResponse struct {
 
 func (x *QuotaResponse) Reset() {
 	*x = QuotaResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4625,7 @@ func (x *QuotaResponse) String() string {
 func (*QuotaResponse) ProtoMessage() {}
 
 func (x *QuotaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[53]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4638,7 @@ func (x *QuotaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaResponse.ProtoReflect.Descriptor instead.
 func (*QuotaResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{53}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *QuotaResponse) GetProject() string {
@@ -4585,7 +4736,7 @@ type RouterPair struct {
 
 func (x *RouterPair) Reset() {
 	*x = RouterPair{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4597,7 +4748,7 @@ func (x *RouterPair) String() string {
 func (*RouterPair) ProtoMessage() {}
 
 func (x *RouterPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[54]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4610,7 +4761,7 @@ func (x *RouterPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPair.ProtoReflect.Descriptor instead.
 func (*RouterPair) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{54}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RouterPair) GetA() string {
@@ -4636,7 +4787,7 @@ type ProposalsRequest struct {
 
 func (x *ProposalsRequest) Reset() {
 	*x = ProposalsRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4799,7 @@ func (x *ProposalsRequest) String() string {
 func (*ProposalsRequest) ProtoMessage() {}
 
 func (x *ProposalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[55]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4812,7 @@ func (x *ProposalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalsRequest.ProtoReflect.Descriptor instead.
 func (*ProposalsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{55}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ProposalsRequest) GetProject() string {
@@ -4681,7 +4832,7 @@ type ProposalsResponse struct {
 
 func (x *ProposalsResponse) Reset() {
 	*x = ProposalsResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[56]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +4844,7 @@ func (x *ProposalsResponse) String() string {
 func (*ProposalsResponse) ProtoMessage() {}
 
 func (x *ProposalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[56]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +4857,7 @@ func (x *ProposalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalsResponse.ProtoReflect.Descriptor instead.
 func (*ProposalsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{56}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ProposalsResponse) GetProposals() []*Proposal {
@@ -4735,7 +4886,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[57]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4747,7 +4898,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[57]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4760,7 +4911,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{57}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Proposal) GetPair() string {
@@ -4796,6 +4947,672 @@ func (x *Proposal) GetDays() int32 {
 		return x.Days
 	}
 	return 0
+}
+
+// Maintenance is a window in which links are out, or have less.
+type Maintenance struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whole seconds, start included and end not.
+	Start *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	End   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// Ids of links, in both directions.
+	Links []string `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
+	// Ids of routers, all links of which are out.
+	Routers []string `protobuf:"bytes,5,rep,name=routers,proto3" json:"routers,omitempty"`
+	// What each of the links has meanwhile: circuits may use their share of that. 0: nothing.
+	LeftBitsPerSecond int64 `protobuf:"varint,6,opt,name=left_bits_per_second,json=leftBitsPerSecond,proto3" json:"left_bits_per_second,omitempty"`
+	// Who planned it, why, and when.
+	By      string                 `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
+	Reason  string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	Created *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=created,proto3" json:"created,omitempty"`
+	// When it was removed before it was over, by whom, and why.
+	Removed       *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=removed,proto3" json:"removed,omitempty"`
+	RemovedBy     string                 `protobuf:"bytes,11,opt,name=removed_by,json=removedBy,proto3" json:"removed_by,omitempty"`
+	RemovedNote   string                 `protobuf:"bytes,12,opt,name=removed_note,json=removedNote,proto3" json:"removed_note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Maintenance) Reset() {
+	*x = Maintenance{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Maintenance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Maintenance) ProtoMessage() {}
+
+func (x *Maintenance) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Maintenance.ProtoReflect.Descriptor instead.
+func (*Maintenance) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *Maintenance) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Maintenance) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Maintenance) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Maintenance) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *Maintenance) GetRouters() []string {
+	if x != nil {
+		return x.Routers
+	}
+	return nil
+}
+
+func (x *Maintenance) GetLeftBitsPerSecond() int64 {
+	if x != nil {
+		return x.LeftBitsPerSecond
+	}
+	return 0
+}
+
+func (x *Maintenance) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Maintenance) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Maintenance) GetCreated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Created
+	}
+	return nil
+}
+
+func (x *Maintenance) GetRemoved() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+func (x *Maintenance) GetRemovedBy() string {
+	if x != nil {
+		return x.RemovedBy
+	}
+	return ""
+}
+
+func (x *Maintenance) GetRemovedNote() string {
+	if x != nil {
+		return x.RemovedNote
+	}
+	return ""
+}
+
+type AddMaintenanceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Made by the client, such as the number of its ticket: the same maintenance under the same id is answered as the first
+	// time, another one is refused. 1 to 64 letters, digits, '.', '_' or '-'.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whole seconds. No start: now.
+	Start *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	End   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// Ids of links of the topology. The other direction is meant, too. At most 100.
+	Links []string `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
+	// Routers: names, router ids or loopbacks. At most 100.
+	Routers []string `protobuf:"bytes,5,rep,name=routers,proto3" json:"routers,omitempty"`
+	// Of links only, as in Maintenance.
+	LeftBitsPerSecond int64 `protobuf:"varint,6,opt,name=left_bits_per_second,json=leftBitsPerSecond,proto3" json:"left_bits_per_second,omitempty"`
+	// An operator of circuits.
+	By string `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
+	// Why, for people; 1 to 500 characters.
+	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Plan nothing; say what would be hit.
+	DryRun        bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMaintenanceRequest) Reset() {
+	*x = AddMaintenanceRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMaintenanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMaintenanceRequest) ProtoMessage() {}
+
+func (x *AddMaintenanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMaintenanceRequest.ProtoReflect.Descriptor instead.
+func (*AddMaintenanceRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *AddMaintenanceRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AddMaintenanceRequest) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *AddMaintenanceRequest) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *AddMaintenanceRequest) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *AddMaintenanceRequest) GetRouters() []string {
+	if x != nil {
+		return x.Routers
+	}
+	return nil
+}
+
+func (x *AddMaintenanceRequest) GetLeftBitsPerSecond() int64 {
+	if x != nil {
+		return x.LeftBitsPerSecond
+	}
+	return 0
+}
+
+func (x *AddMaintenanceRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *AddMaintenanceRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AddMaintenanceRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+type AddMaintenanceResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Maintenance *Maintenance           `protobuf:"bytes,1,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	// Circuits that have to leave, in the order in which they are moved. At most 1000.
+	Hits          []*MaintenanceHit `protobuf:"bytes,2,rep,name=hits,proto3" json:"hits,omitempty"`
+	HitsOmitted   int32             `protobuf:"varint,3,opt,name=hits_omitted,json=hitsOmitted,proto3" json:"hits_omitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMaintenanceResponse) Reset() {
+	*x = AddMaintenanceResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMaintenanceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMaintenanceResponse) ProtoMessage() {}
+
+func (x *AddMaintenanceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMaintenanceResponse.ProtoReflect.Descriptor instead.
+func (*AddMaintenanceResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *AddMaintenanceResponse) GetMaintenance() *Maintenance {
+	if x != nil {
+		return x.Maintenance
+	}
+	return nil
+}
+
+func (x *AddMaintenanceResponse) GetHits() []*MaintenanceHit {
+	if x != nil {
+		return x.Hits
+	}
+	return nil
+}
+
+func (x *AddMaintenanceResponse) GetHitsOmitted() int32 {
+	if x != nil {
+		return x.HitsOmitted
+	}
+	return 0
+}
+
+// MaintenanceHit is a circuit that has no room on its path while that is in maintenance.
+type MaintenanceHit struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Circuit           string                 `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Project           string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	From              string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	To                string                 `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	State             State                  `protobuf:"varint,5,opt,name=state,proto3,enum=millrace.circuits.v1.State" json:"state,omitempty"`
+	Priority          int32                  `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	RateBitsPerSecond int64                  `protobuf:"varint,7,opt,name=rate_bits_per_second,json=rateBitsPerSecond,proto3" json:"rate_bits_per_second,omitempty"`
+	// Links in maintenance that it uses.
+	Links []string `protobuf:"bytes,8,rep,name=links,proto3" json:"links,omitempty"`
+	Fate  Fate     `protobuf:"varint,9,opt,name=fate,proto3,enum=millrace.circuits.v1.Fate" json:"fate,omitempty"`
+	// Of FATE_MOVES and FATE_BACKUP, the path that it gets if nothing else is booked meanwhile.
+	Path []*Hop `protobuf:"bytes,10,rep,name=path,proto3" json:"path,omitempty"`
+	// Of FATE_STAYS, why.
+	Refusal       *Refusal `protobuf:"bytes,11,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MaintenanceHit) Reset() {
+	*x = MaintenanceHit{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MaintenanceHit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MaintenanceHit) ProtoMessage() {}
+
+func (x *MaintenanceHit) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MaintenanceHit.ProtoReflect.Descriptor instead.
+func (*MaintenanceHit) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *MaintenanceHit) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *MaintenanceHit) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *MaintenanceHit) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *MaintenanceHit) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *MaintenanceHit) GetState() State {
+	if x != nil {
+		return x.State
+	}
+	return State_STATE_UNSPECIFIED
+}
+
+func (x *MaintenanceHit) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *MaintenanceHit) GetRateBitsPerSecond() int64 {
+	if x != nil {
+		return x.RateBitsPerSecond
+	}
+	return 0
+}
+
+func (x *MaintenanceHit) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *MaintenanceHit) GetFate() Fate {
+	if x != nil {
+		return x.Fate
+	}
+	return Fate_FATE_UNSPECIFIED
+}
+
+func (x *MaintenanceHit) GetPath() []*Hop {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *MaintenanceHit) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+type ListMaintenanceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// This one, with the circuits that it still hits. Empty: all.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Also those that are over or removed.
+	All           bool `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMaintenanceRequest) Reset() {
+	*x = ListMaintenanceRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMaintenanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMaintenanceRequest) ProtoMessage() {}
+
+func (x *ListMaintenanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMaintenanceRequest.ProtoReflect.Descriptor instead.
+func (*ListMaintenanceRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *ListMaintenanceRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListMaintenanceRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+type ListMaintenanceResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Maintenance []*Maintenance         `protobuf:"bytes,1,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
+	// Where an id was named, as in AddMaintenanceResponse.
+	Hits          []*MaintenanceHit `protobuf:"bytes,2,rep,name=hits,proto3" json:"hits,omitempty"`
+	HitsOmitted   int32             `protobuf:"varint,3,opt,name=hits_omitted,json=hitsOmitted,proto3" json:"hits_omitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMaintenanceResponse) Reset() {
+	*x = ListMaintenanceResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMaintenanceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMaintenanceResponse) ProtoMessage() {}
+
+func (x *ListMaintenanceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMaintenanceResponse.ProtoReflect.Descriptor instead.
+func (*ListMaintenanceResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *ListMaintenanceResponse) GetMaintenance() []*Maintenance {
+	if x != nil {
+		return x.Maintenance
+	}
+	return nil
+}
+
+func (x *ListMaintenanceResponse) GetHits() []*MaintenanceHit {
+	if x != nil {
+		return x.Hits
+	}
+	return nil
+}
+
+func (x *ListMaintenanceResponse) GetHitsOmitted() int32 {
+	if x != nil {
+		return x.HitsOmitted
+	}
+	return 0
+}
+
+type RemoveMaintenanceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// An operator of circuits.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Why, for people; at most 500 characters.
+	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMaintenanceRequest) Reset() {
+	*x = RemoveMaintenanceRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMaintenanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMaintenanceRequest) ProtoMessage() {}
+
+func (x *RemoveMaintenanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMaintenanceRequest.ProtoReflect.Descriptor instead.
+func (*RemoveMaintenanceRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *RemoveMaintenanceRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RemoveMaintenanceRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RemoveMaintenanceRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type RemoveMaintenanceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Maintenance   *Maintenance           `protobuf:"bytes,1,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMaintenanceResponse) Reset() {
+	*x = RemoveMaintenanceResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMaintenanceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMaintenanceResponse) ProtoMessage() {}
+
+func (x *RemoveMaintenanceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMaintenanceResponse.ProtoReflect.Descriptor instead.
+func (*RemoveMaintenanceResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *RemoveMaintenanceResponse) GetMaintenance() *Maintenance {
+	if x != nil {
+		return x.Maintenance
+	}
+	return nil
 }
 
 var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
@@ -4849,7 +5666,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xb2\a\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xeb\a\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -4874,7 +5691,11 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\vdeactivated\x18\x17 \x01(\bR\vdeactivated\x12@\n" +
 	"\fnot_restored\x18< \x01(\v2\x1d.millrace.circuits.v1.RefusalR\vnotRestored\x12>\n" +
 	"\tpreempted\x18= \x01(\v2 .millrace.circuits.v1.PreemptionR\tpreempted\x12=\n" +
-	"\tdisplaced\x18> \x03(\v2\x1f.millrace.circuits.v1.DisplacedR\tdisplaced\"\xb6\x01\n" +
+	"\tdisplaced\x18> \x03(\v2\x1f.millrace.circuits.v1.DisplacedR\tdisplaced\x127\n" +
+	"\aunmoved\x18? \x01(\v2\x1d.millrace.circuits.v1.UnmovedR\aunmoved\"d\n" +
+	"\aUnmoved\x12 \n" +
+	"\vmaintenance\x18\x01 \x01(\tR\vmaintenance\x127\n" +
+	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"\xb6\x01\n" +
 	"\n" +
 	"Preemption\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12%\n" +
@@ -4916,7 +5737,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\x03R\x02by\x12\x14\n" +
 	"\x05links\x18\x03 \x03(\tR\x05links\x12\x18\n" +
-	"\arouters\x18\x04 \x03(\tR\arouters\"\x92\x02\n" +
+	"\arouters\x18\x04 \x03(\tR\arouters\"\xb4\x02\n" +
 	"\aBlocker\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
@@ -4925,7 +5746,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x06router\x18\x05 \x01(\tR\x06router\x12\x12\n" +
 	"\x04port\x18\x06 \x01(\tR\x04port\x12\x12\n" +
 	"\x04vlan\x18\a \x01(\x05R\x04vlan\x12\x18\n" +
-	"\acircuit\x18\b \x01(\tR\acircuit\"x\n" +
+	"\acircuit\x18\b \x01(\tR\acircuit\x12 \n" +
+	"\vmaintenance\x18\t \x03(\tR\vmaintenance\"x\n" +
 	"\x05Offer\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12(\n" +
 	"\x10change_per_mille\x18\x02 \x01(\x03R\x0echangePerMille\x121\n" +
@@ -5074,13 +5896,14 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"L\n" +
 	"\x10CalendarResponse\x128\n" +
-	"\x05links\x18\x01 \x03(\v2\".millrace.circuits.v1.LinkCalendarR\x05links\"\x8b\x02\n" +
+	"\x05links\x18\x01 \x03(\v2\".millrace.circuits.v1.LinkCalendarR\x05links\"\xad\x02\n" +
 	"\fLinkCalendar\x12-\n" +
 	"\x04link\x18\x01 \x01(\v2\x19.millrace.circuits.v1.HopR\x04link\x12;\n" +
 	"\x1areservable_bits_per_second\x18\x02 \x01(\x03R\x17reservableBitsPerSecond\x12:\n" +
 	"\x1aleast_free_bits_per_second\x18\x03 \x01(\x03R\x16leastFreeBitsPerSecond\x127\n" +
 	"\x06pieces\x18\x04 \x03(\v2\x1f.millrace.circuits.v1.FreePieceR\x06pieces\x12\x1a\n" +
-	"\bcircuits\x18\x05 \x03(\tR\bcircuits\"\x9c\x01\n" +
+	"\bcircuits\x18\x05 \x03(\tR\bcircuits\x12 \n" +
+	"\vmaintenance\x18\x06 \x03(\tR\vmaintenance\"\x9c\x01\n" +
 	"\tFreePiece\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -5163,7 +5986,62 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\aproblem\x18\x03 \x01(\tR\aproblem\x129\n" +
 	"\n" +
 	"last_alpha\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tlastAlpha\x12\x12\n" +
-	"\x04days\x18\x05 \x01(\x05R\x04days*b\n" +
+	"\x04days\x18\x05 \x01(\x05R\x04days\"\xb4\x03\n" +
+	"\vMaintenance\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
+	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
+	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x14\n" +
+	"\x05links\x18\x04 \x03(\tR\x05links\x12\x18\n" +
+	"\arouters\x18\x05 \x03(\tR\arouters\x12/\n" +
+	"\x14left_bits_per_second\x18\x06 \x01(\x03R\x11leftBitsPerSecond\x12\x0e\n" +
+	"\x02by\x18\a \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x124\n" +
+	"\acreated\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x124\n" +
+	"\aremoved\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aremoved\x12\x1d\n" +
+	"\n" +
+	"removed_by\x18\v \x01(\tR\tremovedBy\x12!\n" +
+	"\fremoved_note\x18\f \x01(\tR\vremovedNote\"\xa9\x02\n" +
+	"\x15AddMaintenanceRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
+	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
+	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x14\n" +
+	"\x05links\x18\x04 \x03(\tR\x05links\x12\x18\n" +
+	"\arouters\x18\x05 \x03(\tR\arouters\x12/\n" +
+	"\x14left_bits_per_second\x18\x06 \x01(\x03R\x11leftBitsPerSecond\x12\x0e\n" +
+	"\x02by\x18\a \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12\x17\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRun\"\xba\x01\n" +
+	"\x16AddMaintenanceResponse\x12C\n" +
+	"\vmaintenance\x18\x01 \x01(\v2!.millrace.circuits.v1.MaintenanceR\vmaintenance\x128\n" +
+	"\x04hits\x18\x02 \x03(\v2$.millrace.circuits.v1.MaintenanceHitR\x04hits\x12!\n" +
+	"\fhits_omitted\x18\x03 \x01(\x05R\vhitsOmitted\"\x96\x03\n" +
+	"\x0eMaintenanceHit\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x18\n" +
+	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\x121\n" +
+	"\x05state\x18\x05 \x01(\x0e2\x1b.millrace.circuits.v1.StateR\x05state\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x05R\bpriority\x12/\n" +
+	"\x14rate_bits_per_second\x18\a \x01(\x03R\x11rateBitsPerSecond\x12\x14\n" +
+	"\x05links\x18\b \x03(\tR\x05links\x12.\n" +
+	"\x04fate\x18\t \x01(\x0e2\x1a.millrace.circuits.v1.FateR\x04fate\x12-\n" +
+	"\x04path\x18\n" +
+	" \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x127\n" +
+	"\arefusal\x18\v \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\":\n" +
+	"\x16ListMaintenanceRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03all\x18\x02 \x01(\bR\x03all\"\xbb\x01\n" +
+	"\x17ListMaintenanceResponse\x12C\n" +
+	"\vmaintenance\x18\x01 \x03(\v2!.millrace.circuits.v1.MaintenanceR\vmaintenance\x128\n" +
+	"\x04hits\x18\x02 \x03(\v2$.millrace.circuits.v1.MaintenanceHitR\x04hits\x12!\n" +
+	"\fhits_omitted\x18\x03 \x01(\x05R\vhitsOmitted\"N\n" +
+	"\x18RemoveMaintenanceRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"`\n" +
+	"\x19RemoveMaintenanceResponse\x12C\n" +
+	"\vmaintenance\x18\x01 \x01(\v2!.millrace.circuits.v1.MaintenanceR\vmaintenance*b\n" +
 	"\x06Metric\x12\x16\n" +
 	"\x12METRIC_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -5210,7 +6088,18 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x12EXCESS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXCESS_QUEUE\x10\x01\x12\x0f\n" +
 	"\vEXCESS_DROP\x10\x02\x12\x16\n" +
-	"\x12EXCESS_BEST_EFFORT\x10\x032\xdc\r\n" +
+	"\x12EXCESS_BEST_EFFORT\x10\x03*\x82\x01\n" +
+	"\x04Fate\x12\x14\n" +
+	"\x10FATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"FATE_MOVES\x10\x01\x12\x0f\n" +
+	"\vFATE_BACKUP\x10\x02\x12\x0e\n" +
+	"\n" +
+	"FATE_HOLDS\x10\x03\x12\x0e\n" +
+	"\n" +
+	"FATE_STAYS\x10\x04\x12\x14\n" +
+	"\x10FATE_UNPROTECTED\x10\x05\x12\r\n" +
+	"\tFATE_BUSY\x10\x062\xcb\x10\n" +
 	"\x0fCircuitsService\x12X\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x06\xea\xb5\x18\x02\b\x02\x12`\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
@@ -5227,7 +6116,10 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12R\n" +
 	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12U\n" +
 	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12a\n" +
-	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
+	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x06\xea\xb5\x18\x02\b\x02\x12u\n" +
+	"\x0eAddMaintenance\x12+.millrace.circuits.v1.AddMaintenanceRequest\x1a,.millrace.circuits.v1.AddMaintenanceResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12v\n" +
+	"\x0fListMaintenance\x12,.millrace.circuits.v1.ListMaintenanceRequest\x1a-.millrace.circuits.v1.ListMaintenanceResponse\"\x06\xea\xb5\x18\x02\b\x02\x12~\n" +
+	"\x11RemoveMaintenance\x12..millrace.circuits.v1.RemoveMaintenanceRequest\x1a/.millrace.circuits.v1.RemoveMaintenanceResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12X\n" +
 	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
 	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
 	"\x05Quota\x12\".millrace.circuits.v1.QuotaRequest\x1a#.millrace.circuits.v1.QuotaResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
@@ -5247,212 +6139,245 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 	return file_millrace_circuits_v1_circuits_proto_rawDescData
 }
 
-var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
-	(Metric)(0),                   // 0: millrace.circuits.v1.Metric
-	(OnFailure)(0),                // 1: millrace.circuits.v1.OnFailure
-	(Activation)(0),               // 2: millrace.circuits.v1.Activation
-	(Protection)(0),               // 3: millrace.circuits.v1.Protection
-	(State)(0),                    // 4: millrace.circuits.v1.State
-	(Every)(0),                    // 5: millrace.circuits.v1.Every
-	(Excess)(0),                   // 6: millrace.circuits.v1.Excess
-	(*Terms)(nil),                 // 7: millrace.circuits.v1.Terms
-	(*Port)(nil),                  // 8: millrace.circuits.v1.Port
-	(*PrefixPair)(nil),            // 9: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 10: millrace.circuits.v1.Circuit
-	(*Preemption)(nil),            // 11: millrace.circuits.v1.Preemption
-	(*Displaced)(nil),             // 12: millrace.circuits.v1.Displaced
-	(*Slot)(nil),                  // 13: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 14: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 15: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 16: millrace.circuits.v1.Refusal
-	(*Relaxation)(nil),            // 17: millrace.circuits.v1.Relaxation
-	(*Blocker)(nil),               // 18: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 19: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 20: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 21: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 22: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 23: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 24: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 25: millrace.circuits.v1.RequestAllResponse
-	(*Repeat)(nil),                // 26: millrace.circuits.v1.Repeat
-	(*ModifyRequest)(nil),         // 27: millrace.circuits.v1.ModifyRequest
-	(*PathTerms)(nil),             // 28: millrace.circuits.v1.PathTerms
-	(*ModifyResponse)(nil),        // 29: millrace.circuits.v1.ModifyResponse
-	(*ReoptimiseRequest)(nil),     // 30: millrace.circuits.v1.ReoptimiseRequest
-	(*ReoptimiseResponse)(nil),    // 31: millrace.circuits.v1.ReoptimiseResponse
-	(*PathMove)(nil),              // 32: millrace.circuits.v1.PathMove
-	(*CommitRequest)(nil),         // 33: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 34: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 35: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 36: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 37: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 38: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 39: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 40: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 41: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 42: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 43: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 44: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 45: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 46: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 47: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 48: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 49: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 50: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 51: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 52: millrace.circuits.v1.WatchResponse
-	(*UsageRequest)(nil),          // 53: millrace.circuits.v1.UsageRequest
-	(*UsageResponse)(nil),         // 54: millrace.circuits.v1.UsageResponse
-	(*UsagePoint)(nil),            // 55: millrace.circuits.v1.UsagePoint
-	(*StatementRequest)(nil),      // 56: millrace.circuits.v1.StatementRequest
-	(*StatementResponse)(nil),     // 57: millrace.circuits.v1.StatementResponse
-	(*StatementLine)(nil),         // 58: millrace.circuits.v1.StatementLine
-	(*QuotaRequest)(nil),          // 59: millrace.circuits.v1.QuotaRequest
-	(*QuotaResponse)(nil),         // 60: millrace.circuits.v1.QuotaResponse
-	(*RouterPair)(nil),            // 61: millrace.circuits.v1.RouterPair
-	(*ProposalsRequest)(nil),      // 62: millrace.circuits.v1.ProposalsRequest
-	(*ProposalsResponse)(nil),     // 63: millrace.circuits.v1.ProposalsResponse
-	(*Proposal)(nil),              // 64: millrace.circuits.v1.Proposal
-	(*timestamppb.Timestamp)(nil), // 65: google.protobuf.Timestamp
+	(Metric)(0),                       // 0: millrace.circuits.v1.Metric
+	(OnFailure)(0),                    // 1: millrace.circuits.v1.OnFailure
+	(Activation)(0),                   // 2: millrace.circuits.v1.Activation
+	(Protection)(0),                   // 3: millrace.circuits.v1.Protection
+	(State)(0),                        // 4: millrace.circuits.v1.State
+	(Every)(0),                        // 5: millrace.circuits.v1.Every
+	(Excess)(0),                       // 6: millrace.circuits.v1.Excess
+	(Fate)(0),                         // 7: millrace.circuits.v1.Fate
+	(*Terms)(nil),                     // 8: millrace.circuits.v1.Terms
+	(*Port)(nil),                      // 9: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),                // 10: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),                   // 11: millrace.circuits.v1.Circuit
+	(*Unmoved)(nil),                   // 12: millrace.circuits.v1.Unmoved
+	(*Preemption)(nil),                // 13: millrace.circuits.v1.Preemption
+	(*Displaced)(nil),                 // 14: millrace.circuits.v1.Displaced
+	(*Slot)(nil),                      // 15: millrace.circuits.v1.Slot
+	(*Hop)(nil),                       // 16: millrace.circuits.v1.Hop
+	(*Transition)(nil),                // 17: millrace.circuits.v1.Transition
+	(*Refusal)(nil),                   // 18: millrace.circuits.v1.Refusal
+	(*Relaxation)(nil),                // 19: millrace.circuits.v1.Relaxation
+	(*Blocker)(nil),                   // 20: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                     // 21: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),              // 22: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),             // 23: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),            // 24: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),           // 25: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),         // 26: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),        // 27: millrace.circuits.v1.RequestAllResponse
+	(*Repeat)(nil),                    // 28: millrace.circuits.v1.Repeat
+	(*ModifyRequest)(nil),             // 29: millrace.circuits.v1.ModifyRequest
+	(*PathTerms)(nil),                 // 30: millrace.circuits.v1.PathTerms
+	(*ModifyResponse)(nil),            // 31: millrace.circuits.v1.ModifyResponse
+	(*ReoptimiseRequest)(nil),         // 32: millrace.circuits.v1.ReoptimiseRequest
+	(*ReoptimiseResponse)(nil),        // 33: millrace.circuits.v1.ReoptimiseResponse
+	(*PathMove)(nil),                  // 34: millrace.circuits.v1.PathMove
+	(*CommitRequest)(nil),             // 35: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),            // 36: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),             // 37: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),            // 38: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),            // 39: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),           // 40: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),           // 41: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),          // 42: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),         // 43: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),        // 44: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),                // 45: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),               // 46: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),               // 47: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),              // 48: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),           // 49: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),          // 50: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),              // 51: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),                 // 52: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),              // 53: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),             // 54: millrace.circuits.v1.WatchResponse
+	(*UsageRequest)(nil),              // 55: millrace.circuits.v1.UsageRequest
+	(*UsageResponse)(nil),             // 56: millrace.circuits.v1.UsageResponse
+	(*UsagePoint)(nil),                // 57: millrace.circuits.v1.UsagePoint
+	(*StatementRequest)(nil),          // 58: millrace.circuits.v1.StatementRequest
+	(*StatementResponse)(nil),         // 59: millrace.circuits.v1.StatementResponse
+	(*StatementLine)(nil),             // 60: millrace.circuits.v1.StatementLine
+	(*QuotaRequest)(nil),              // 61: millrace.circuits.v1.QuotaRequest
+	(*QuotaResponse)(nil),             // 62: millrace.circuits.v1.QuotaResponse
+	(*RouterPair)(nil),                // 63: millrace.circuits.v1.RouterPair
+	(*ProposalsRequest)(nil),          // 64: millrace.circuits.v1.ProposalsRequest
+	(*ProposalsResponse)(nil),         // 65: millrace.circuits.v1.ProposalsResponse
+	(*Proposal)(nil),                  // 66: millrace.circuits.v1.Proposal
+	(*Maintenance)(nil),               // 67: millrace.circuits.v1.Maintenance
+	(*AddMaintenanceRequest)(nil),     // 68: millrace.circuits.v1.AddMaintenanceRequest
+	(*AddMaintenanceResponse)(nil),    // 69: millrace.circuits.v1.AddMaintenanceResponse
+	(*MaintenanceHit)(nil),            // 70: millrace.circuits.v1.MaintenanceHit
+	(*ListMaintenanceRequest)(nil),    // 71: millrace.circuits.v1.ListMaintenanceRequest
+	(*ListMaintenanceResponse)(nil),   // 72: millrace.circuits.v1.ListMaintenanceResponse
+	(*RemoveMaintenanceRequest)(nil),  // 73: millrace.circuits.v1.RemoveMaintenanceRequest
+	(*RemoveMaintenanceResponse)(nil), // 74: millrace.circuits.v1.RemoveMaintenanceResponse
+	(*timestamppb.Timestamp)(nil),     // 75: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	65,  // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	65,  // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	75,  // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	75,  // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	3,   // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	9,   // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	8,   // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
-	8,   // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	10,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	9,   // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	9,   // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
 	2,   // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
 	6,   // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
 	1,   // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
 	0,   // 9: millrace.circuits.v1.Terms.metric:type_name -> millrace.circuits.v1.Metric
-	7,   // 10: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	8,   // 10: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
 	4,   // 11: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	13,  // 12: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	14,  // 13: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	14,  // 14: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	65,  // 15: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	65,  // 16: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	15,  // 17: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	14,  // 18: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	65,  // 19: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	16,  // 20: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
-	11,  // 21: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
-	12,  // 22: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
-	65,  // 23: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
-	16,  // 24: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
-	14,  // 25: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
-	65,  // 26: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
-	65,  // 27: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	65,  // 28: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	4,   // 29: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	65,  // 30: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	18,  // 31: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	19,  // 32: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	17,  // 33: millrace.circuits.v1.Refusal.relaxations:type_name -> millrace.circuits.v1.Relaxation
-	65,  // 34: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	65,  // 35: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	7,   // 36: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	7,   // 37: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	13,  // 38: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	14,  // 39: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	14,  // 40: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	16,  // 41: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	14,  // 42: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	12,  // 43: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
-	7,   // 44: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	10,  // 45: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	7,   // 46: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	26,  // 47: millrace.circuits.v1.RequestAllRequest.repeat:type_name -> millrace.circuits.v1.Repeat
-	10,  // 48: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	16,  // 49: millrace.circuits.v1.RequestAllResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	5,   // 50: millrace.circuits.v1.Repeat.every:type_name -> millrace.circuits.v1.Every
-	65,  // 51: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	28,  // 52: millrace.circuits.v1.ModifyRequest.path:type_name -> millrace.circuits.v1.PathTerms
-	0,   // 53: millrace.circuits.v1.PathTerms.metric:type_name -> millrace.circuits.v1.Metric
-	10,  // 54: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	16,  // 55: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	32,  // 56: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
-	14,  // 57: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
-	14,  // 58: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
-	0,   // 59: millrace.circuits.v1.PathMove.metric:type_name -> millrace.circuits.v1.Metric
-	10,  // 60: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	65,  // 61: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	10,  // 62: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	10,  // 63: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	10,  // 64: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	10,  // 65: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	10,  // 66: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,   // 67: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	65,  // 68: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	65,  // 69: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	10,  // 70: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	65,  // 71: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	65,  // 72: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	49,  // 73: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	14,  // 74: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	50,  // 75: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	65,  // 76: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	65,  // 77: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	10,  // 78: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	65,  // 79: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
-	65,  // 80: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
-	55,  // 81: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
-	55,  // 82: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
-	65,  // 83: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	65,  // 84: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	65,  // 85: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
-	65,  // 86: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
-	65,  // 87: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
-	58,  // 88: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
-	58,  // 89: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
-	61,  // 90: millrace.circuits.v1.QuotaResponse.between:type_name -> millrace.circuits.v1.RouterPair
-	64,  // 91: millrace.circuits.v1.ProposalsResponse.proposals:type_name -> millrace.circuits.v1.Proposal
-	7,   // 92: millrace.circuits.v1.Proposal.terms:type_name -> millrace.circuits.v1.Terms
-	65,  // 93: millrace.circuits.v1.Proposal.last_alpha:type_name -> google.protobuf.Timestamp
-	20,  // 94: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	22,  // 95: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	33,  // 96: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	35,  // 97: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	27,  // 98: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	30,  // 99: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
-	24,  // 100: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	37,  // 101: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	39,  // 102: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	41,  // 103: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	43,  // 104: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	45,  // 105: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	47,  // 106: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	53,  // 107: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
-	56,  // 108: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
-	59,  // 109: millrace.circuits.v1.CircuitsService.Quota:input_type -> millrace.circuits.v1.QuotaRequest
-	62,  // 110: millrace.circuits.v1.CircuitsService.Proposals:input_type -> millrace.circuits.v1.ProposalsRequest
-	51,  // 111: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	21,  // 112: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	23,  // 113: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	34,  // 114: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	36,  // 115: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	29,  // 116: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	31,  // 117: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
-	25,  // 118: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	38,  // 119: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	40,  // 120: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	42,  // 121: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	44,  // 122: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	46,  // 123: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	48,  // 124: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	54,  // 125: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
-	57,  // 126: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
-	60,  // 127: millrace.circuits.v1.CircuitsService.Quota:output_type -> millrace.circuits.v1.QuotaResponse
-	63,  // 128: millrace.circuits.v1.CircuitsService.Proposals:output_type -> millrace.circuits.v1.ProposalsResponse
-	52,  // 129: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	112, // [112:130] is the sub-list for method output_type
-	94,  // [94:112] is the sub-list for method input_type
-	94,  // [94:94] is the sub-list for extension type_name
-	94,  // [94:94] is the sub-list for extension extendee
-	0,   // [0:94] is the sub-list for field type_name
+	15,  // 12: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	16,  // 13: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	16,  // 14: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	75,  // 15: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	75,  // 16: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	17,  // 17: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	16,  // 18: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	75,  // 19: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	18,  // 20: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
+	13,  // 21: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
+	14,  // 22: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
+	12,  // 23: millrace.circuits.v1.Circuit.unmoved:type_name -> millrace.circuits.v1.Unmoved
+	18,  // 24: millrace.circuits.v1.Unmoved.refusal:type_name -> millrace.circuits.v1.Refusal
+	75,  // 25: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
+	18,  // 26: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
+	16,  // 27: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
+	75,  // 28: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
+	75,  // 29: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	75,  // 30: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	4,   // 31: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	75,  // 32: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	20,  // 33: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	21,  // 34: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	19,  // 35: millrace.circuits.v1.Refusal.relaxations:type_name -> millrace.circuits.v1.Relaxation
+	75,  // 36: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	75,  // 37: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	8,   // 38: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	8,   // 39: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	15,  // 40: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	16,  // 41: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	16,  // 42: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	18,  // 43: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	16,  // 44: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	14,  // 45: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
+	8,   // 46: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	11,  // 47: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,   // 48: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	28,  // 49: millrace.circuits.v1.RequestAllRequest.repeat:type_name -> millrace.circuits.v1.Repeat
+	11,  // 50: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	18,  // 51: millrace.circuits.v1.RequestAllResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	5,   // 52: millrace.circuits.v1.Repeat.every:type_name -> millrace.circuits.v1.Every
+	75,  // 53: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	30,  // 54: millrace.circuits.v1.ModifyRequest.path:type_name -> millrace.circuits.v1.PathTerms
+	0,   // 55: millrace.circuits.v1.PathTerms.metric:type_name -> millrace.circuits.v1.Metric
+	11,  // 56: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	18,  // 57: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	34,  // 58: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
+	16,  // 59: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
+	16,  // 60: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
+	0,   // 61: millrace.circuits.v1.PathMove.metric:type_name -> millrace.circuits.v1.Metric
+	11,  // 62: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	75,  // 63: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	11,  // 64: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11,  // 65: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11,  // 66: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11,  // 67: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11,  // 68: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,   // 69: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	75,  // 70: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	75,  // 71: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	11,  // 72: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	75,  // 73: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	75,  // 74: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	51,  // 75: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	16,  // 76: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	52,  // 77: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	75,  // 78: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	75,  // 79: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	11,  // 80: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	75,  // 81: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
+	75,  // 82: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
+	57,  // 83: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
+	57,  // 84: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
+	75,  // 85: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	75,  // 86: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	75,  // 87: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
+	75,  // 88: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
+	75,  // 89: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
+	60,  // 90: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
+	60,  // 91: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
+	63,  // 92: millrace.circuits.v1.QuotaResponse.between:type_name -> millrace.circuits.v1.RouterPair
+	66,  // 93: millrace.circuits.v1.ProposalsResponse.proposals:type_name -> millrace.circuits.v1.Proposal
+	8,   // 94: millrace.circuits.v1.Proposal.terms:type_name -> millrace.circuits.v1.Terms
+	75,  // 95: millrace.circuits.v1.Proposal.last_alpha:type_name -> google.protobuf.Timestamp
+	75,  // 96: millrace.circuits.v1.Maintenance.start:type_name -> google.protobuf.Timestamp
+	75,  // 97: millrace.circuits.v1.Maintenance.end:type_name -> google.protobuf.Timestamp
+	75,  // 98: millrace.circuits.v1.Maintenance.created:type_name -> google.protobuf.Timestamp
+	75,  // 99: millrace.circuits.v1.Maintenance.removed:type_name -> google.protobuf.Timestamp
+	75,  // 100: millrace.circuits.v1.AddMaintenanceRequest.start:type_name -> google.protobuf.Timestamp
+	75,  // 101: millrace.circuits.v1.AddMaintenanceRequest.end:type_name -> google.protobuf.Timestamp
+	67,  // 102: millrace.circuits.v1.AddMaintenanceResponse.maintenance:type_name -> millrace.circuits.v1.Maintenance
+	70,  // 103: millrace.circuits.v1.AddMaintenanceResponse.hits:type_name -> millrace.circuits.v1.MaintenanceHit
+	4,   // 104: millrace.circuits.v1.MaintenanceHit.state:type_name -> millrace.circuits.v1.State
+	7,   // 105: millrace.circuits.v1.MaintenanceHit.fate:type_name -> millrace.circuits.v1.Fate
+	16,  // 106: millrace.circuits.v1.MaintenanceHit.path:type_name -> millrace.circuits.v1.Hop
+	18,  // 107: millrace.circuits.v1.MaintenanceHit.refusal:type_name -> millrace.circuits.v1.Refusal
+	67,  // 108: millrace.circuits.v1.ListMaintenanceResponse.maintenance:type_name -> millrace.circuits.v1.Maintenance
+	70,  // 109: millrace.circuits.v1.ListMaintenanceResponse.hits:type_name -> millrace.circuits.v1.MaintenanceHit
+	67,  // 110: millrace.circuits.v1.RemoveMaintenanceResponse.maintenance:type_name -> millrace.circuits.v1.Maintenance
+	22,  // 111: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	24,  // 112: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	35,  // 113: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	37,  // 114: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	29,  // 115: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	32,  // 116: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
+	26,  // 117: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	39,  // 118: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	41,  // 119: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	43,  // 120: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	45,  // 121: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	47,  // 122: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	49,  // 123: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	68,  // 124: millrace.circuits.v1.CircuitsService.AddMaintenance:input_type -> millrace.circuits.v1.AddMaintenanceRequest
+	71,  // 125: millrace.circuits.v1.CircuitsService.ListMaintenance:input_type -> millrace.circuits.v1.ListMaintenanceRequest
+	73,  // 126: millrace.circuits.v1.CircuitsService.RemoveMaintenance:input_type -> millrace.circuits.v1.RemoveMaintenanceRequest
+	55,  // 127: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
+	58,  // 128: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
+	61,  // 129: millrace.circuits.v1.CircuitsService.Quota:input_type -> millrace.circuits.v1.QuotaRequest
+	64,  // 130: millrace.circuits.v1.CircuitsService.Proposals:input_type -> millrace.circuits.v1.ProposalsRequest
+	53,  // 131: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	23,  // 132: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	25,  // 133: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	36,  // 134: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	38,  // 135: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	31,  // 136: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	33,  // 137: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
+	27,  // 138: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	40,  // 139: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	42,  // 140: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	44,  // 141: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	46,  // 142: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	48,  // 143: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	50,  // 144: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	69,  // 145: millrace.circuits.v1.CircuitsService.AddMaintenance:output_type -> millrace.circuits.v1.AddMaintenanceResponse
+	72,  // 146: millrace.circuits.v1.CircuitsService.ListMaintenance:output_type -> millrace.circuits.v1.ListMaintenanceResponse
+	74,  // 147: millrace.circuits.v1.CircuitsService.RemoveMaintenance:output_type -> millrace.circuits.v1.RemoveMaintenanceResponse
+	56,  // 148: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
+	59,  // 149: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
+	62,  // 150: millrace.circuits.v1.CircuitsService.Quota:output_type -> millrace.circuits.v1.QuotaResponse
+	65,  // 151: millrace.circuits.v1.CircuitsService.Proposals:output_type -> millrace.circuits.v1.ProposalsResponse
+	54,  // 152: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	132, // [132:153] is the sub-list for method output_type
+	111, // [111:132] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -5466,8 +6391,8 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   58,
+			NumEnums:      8,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -387,8 +387,10 @@ func (x *Claim) GetOthers() []string {
 // Version changes with each booking: a booking says on which version it was decided.
 type Version struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The circuit that was booked last.
-	Circuit       string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// The circuit that was booked last, or
+	Circuit string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// the maintenance that was planned last.
+	Maintenance   string `protobuf:"bytes,2,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -426,6 +428,13 @@ func (*Version) Descriptor() ([]byte, []int) {
 func (x *Version) GetCircuit() string {
 	if x != nil {
 		return x.Circuit
+	}
+	return ""
+}
+
+func (x *Version) GetMaintenance() string {
+	if x != nil {
+		return x.Maintenance
 	}
 	return ""
 }
@@ -470,9 +479,10 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x124\n" +
 	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12\x16\n" +
-	"\x06others\x18\x04 \x03(\tR\x06others\"#\n" +
+	"\x06others\x18\x04 \x03(\tR\x06others\"E\n" +
 	"\aVersion\x12\x18\n" +
-	"\acircuit\x18\x01 \x01(\tR\acircuitB\xe1\x01\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12 \n" +
+	"\vmaintenance\x18\x02 \x01(\tR\vmaintenanceB\xe1\x01\n" +
 	"\x18com.millrace.circuits.v1B\vRecordProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"
 
 var (

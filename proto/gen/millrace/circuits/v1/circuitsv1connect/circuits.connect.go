@@ -66,6 +66,15 @@ const (
 	// CircuitsServiceCalendarProcedure is the fully-qualified name of the CircuitsService's Calendar
 	// RPC.
 	CircuitsServiceCalendarProcedure = "/millrace.circuits.v1.CircuitsService/Calendar"
+	// CircuitsServiceAddMaintenanceProcedure is the fully-qualified name of the CircuitsService's
+	// AddMaintenance RPC.
+	CircuitsServiceAddMaintenanceProcedure = "/millrace.circuits.v1.CircuitsService/AddMaintenance"
+	// CircuitsServiceListMaintenanceProcedure is the fully-qualified name of the CircuitsService's
+	// ListMaintenance RPC.
+	CircuitsServiceListMaintenanceProcedure = "/millrace.circuits.v1.CircuitsService/ListMaintenance"
+	// CircuitsServiceRemoveMaintenanceProcedure is the fully-qualified name of the CircuitsService's
+	// RemoveMaintenance RPC.
+	CircuitsServiceRemoveMaintenanceProcedure = "/millrace.circuits.v1.CircuitsService/RemoveMaintenance"
 	// CircuitsServiceUsageProcedure is the fully-qualified name of the CircuitsService's Usage RPC.
 	CircuitsServiceUsageProcedure = "/millrace.circuits.v1.CircuitsService/Usage"
 	// CircuitsServiceStatementProcedure is the fully-qualified name of the CircuitsService's Statement
@@ -108,6 +117,13 @@ type CircuitsServiceClient interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
+	// AddMaintenance plans that links are out, or have less, in a window, and says which circuits have to leave them. Circuits
+	// are moved by their on_failure, at once.
+	AddMaintenance(context.Context, *connect.Request[v1.AddMaintenanceRequest]) (*connect.Response[v1.AddMaintenanceResponse], error)
+	// ListMaintenance lists maintenance, the earliest first.
+	ListMaintenance(context.Context, *connect.Request[v1.ListMaintenanceRequest]) (*connect.Response[v1.ListMaintenanceResponse], error)
+	// RemoveMaintenance gives links their capacity back, before the window or in it.
+	RemoveMaintenance(context.Context, *connect.Request[v1.RemoveMaintenanceRequest]) (*connect.Response[v1.RemoveMaintenanceResponse], error)
 	// Usage says what a circuit sent over time, within its rate and above it.
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
@@ -209,6 +225,24 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(circuitsServiceMethods.ByName("Calendar")),
 			connect.WithClientOptions(opts...),
 		),
+		addMaintenance: connect.NewClient[v1.AddMaintenanceRequest, v1.AddMaintenanceResponse](
+			httpClient,
+			baseURL+CircuitsServiceAddMaintenanceProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("AddMaintenance")),
+			connect.WithClientOptions(opts...),
+		),
+		listMaintenance: connect.NewClient[v1.ListMaintenanceRequest, v1.ListMaintenanceResponse](
+			httpClient,
+			baseURL+CircuitsServiceListMaintenanceProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("ListMaintenance")),
+			connect.WithClientOptions(opts...),
+		),
+		removeMaintenance: connect.NewClient[v1.RemoveMaintenanceRequest, v1.RemoveMaintenanceResponse](
+			httpClient,
+			baseURL+CircuitsServiceRemoveMaintenanceProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("RemoveMaintenance")),
+			connect.WithClientOptions(opts...),
+		),
 		usage: connect.NewClient[v1.UsageRequest, v1.UsageResponse](
 			httpClient,
 			baseURL+CircuitsServiceUsageProcedure,
@@ -244,24 +278,27 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // circuitsServiceClient implements CircuitsServiceClient.
 type circuitsServiceClient struct {
-	quote      *connect.Client[v1.QuoteRequest, v1.QuoteResponse]
-	request    *connect.Client[v1.RequestRequest, v1.RequestResponse]
-	commit     *connect.Client[v1.CommitRequest, v1.CommitResponse]
-	extend     *connect.Client[v1.ExtendRequest, v1.ExtendResponse]
-	modify     *connect.Client[v1.ModifyRequest, v1.ModifyResponse]
-	reoptimise *connect.Client[v1.ReoptimiseRequest, v1.ReoptimiseResponse]
-	requestAll *connect.Client[v1.RequestAllRequest, v1.RequestAllResponse]
-	release    *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
-	activate   *connect.Client[v1.ActivateRequest, v1.ActivateResponse]
-	deactivate *connect.Client[v1.DeactivateRequest, v1.DeactivateResponse]
-	get        *connect.Client[v1.GetRequest, v1.GetResponse]
-	list       *connect.Client[v1.ListRequest, v1.ListResponse]
-	calendar   *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
-	usage      *connect.Client[v1.UsageRequest, v1.UsageResponse]
-	statement  *connect.Client[v1.StatementRequest, v1.StatementResponse]
-	quota      *connect.Client[v1.QuotaRequest, v1.QuotaResponse]
-	proposals  *connect.Client[v1.ProposalsRequest, v1.ProposalsResponse]
-	watch      *connect.Client[v1.WatchRequest, v1.WatchResponse]
+	quote             *connect.Client[v1.QuoteRequest, v1.QuoteResponse]
+	request           *connect.Client[v1.RequestRequest, v1.RequestResponse]
+	commit            *connect.Client[v1.CommitRequest, v1.CommitResponse]
+	extend            *connect.Client[v1.ExtendRequest, v1.ExtendResponse]
+	modify            *connect.Client[v1.ModifyRequest, v1.ModifyResponse]
+	reoptimise        *connect.Client[v1.ReoptimiseRequest, v1.ReoptimiseResponse]
+	requestAll        *connect.Client[v1.RequestAllRequest, v1.RequestAllResponse]
+	release           *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
+	activate          *connect.Client[v1.ActivateRequest, v1.ActivateResponse]
+	deactivate        *connect.Client[v1.DeactivateRequest, v1.DeactivateResponse]
+	get               *connect.Client[v1.GetRequest, v1.GetResponse]
+	list              *connect.Client[v1.ListRequest, v1.ListResponse]
+	calendar          *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
+	addMaintenance    *connect.Client[v1.AddMaintenanceRequest, v1.AddMaintenanceResponse]
+	listMaintenance   *connect.Client[v1.ListMaintenanceRequest, v1.ListMaintenanceResponse]
+	removeMaintenance *connect.Client[v1.RemoveMaintenanceRequest, v1.RemoveMaintenanceResponse]
+	usage             *connect.Client[v1.UsageRequest, v1.UsageResponse]
+	statement         *connect.Client[v1.StatementRequest, v1.StatementResponse]
+	quota             *connect.Client[v1.QuotaRequest, v1.QuotaResponse]
+	proposals         *connect.Client[v1.ProposalsRequest, v1.ProposalsResponse]
+	watch             *connect.Client[v1.WatchRequest, v1.WatchResponse]
 }
 
 // Quote calls millrace.circuits.v1.CircuitsService.Quote.
@@ -329,6 +366,21 @@ func (c *circuitsServiceClient) Calendar(ctx context.Context, req *connect.Reque
 	return c.calendar.CallUnary(ctx, req)
 }
 
+// AddMaintenance calls millrace.circuits.v1.CircuitsService.AddMaintenance.
+func (c *circuitsServiceClient) AddMaintenance(ctx context.Context, req *connect.Request[v1.AddMaintenanceRequest]) (*connect.Response[v1.AddMaintenanceResponse], error) {
+	return c.addMaintenance.CallUnary(ctx, req)
+}
+
+// ListMaintenance calls millrace.circuits.v1.CircuitsService.ListMaintenance.
+func (c *circuitsServiceClient) ListMaintenance(ctx context.Context, req *connect.Request[v1.ListMaintenanceRequest]) (*connect.Response[v1.ListMaintenanceResponse], error) {
+	return c.listMaintenance.CallUnary(ctx, req)
+}
+
+// RemoveMaintenance calls millrace.circuits.v1.CircuitsService.RemoveMaintenance.
+func (c *circuitsServiceClient) RemoveMaintenance(ctx context.Context, req *connect.Request[v1.RemoveMaintenanceRequest]) (*connect.Response[v1.RemoveMaintenanceResponse], error) {
+	return c.removeMaintenance.CallUnary(ctx, req)
+}
+
 // Usage calls millrace.circuits.v1.CircuitsService.Usage.
 func (c *circuitsServiceClient) Usage(ctx context.Context, req *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error) {
 	return c.usage.CallUnary(ctx, req)
@@ -382,6 +434,13 @@ type CircuitsServiceHandler interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
+	// AddMaintenance plans that links are out, or have less, in a window, and says which circuits have to leave them. Circuits
+	// are moved by their on_failure, at once.
+	AddMaintenance(context.Context, *connect.Request[v1.AddMaintenanceRequest]) (*connect.Response[v1.AddMaintenanceResponse], error)
+	// ListMaintenance lists maintenance, the earliest first.
+	ListMaintenance(context.Context, *connect.Request[v1.ListMaintenanceRequest]) (*connect.Response[v1.ListMaintenanceResponse], error)
+	// RemoveMaintenance gives links their capacity back, before the window or in it.
+	RemoveMaintenance(context.Context, *connect.Request[v1.RemoveMaintenanceRequest]) (*connect.Response[v1.RemoveMaintenanceResponse], error)
 	// Usage says what a circuit sent over time, within its rate and above it.
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
@@ -479,6 +538,24 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 		connect.WithSchema(circuitsServiceMethods.ByName("Calendar")),
 		connect.WithHandlerOptions(opts...),
 	)
+	circuitsServiceAddMaintenanceHandler := connect.NewUnaryHandler(
+		CircuitsServiceAddMaintenanceProcedure,
+		svc.AddMaintenance,
+		connect.WithSchema(circuitsServiceMethods.ByName("AddMaintenance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceListMaintenanceHandler := connect.NewUnaryHandler(
+		CircuitsServiceListMaintenanceProcedure,
+		svc.ListMaintenance,
+		connect.WithSchema(circuitsServiceMethods.ByName("ListMaintenance")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceRemoveMaintenanceHandler := connect.NewUnaryHandler(
+		CircuitsServiceRemoveMaintenanceProcedure,
+		svc.RemoveMaintenance,
+		connect.WithSchema(circuitsServiceMethods.ByName("RemoveMaintenance")),
+		connect.WithHandlerOptions(opts...),
+	)
 	circuitsServiceUsageHandler := connect.NewUnaryHandler(
 		CircuitsServiceUsageProcedure,
 		svc.Usage,
@@ -537,6 +614,12 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 			circuitsServiceListHandler.ServeHTTP(w, r)
 		case CircuitsServiceCalendarProcedure:
 			circuitsServiceCalendarHandler.ServeHTTP(w, r)
+		case CircuitsServiceAddMaintenanceProcedure:
+			circuitsServiceAddMaintenanceHandler.ServeHTTP(w, r)
+		case CircuitsServiceListMaintenanceProcedure:
+			circuitsServiceListMaintenanceHandler.ServeHTTP(w, r)
+		case CircuitsServiceRemoveMaintenanceProcedure:
+			circuitsServiceRemoveMaintenanceHandler.ServeHTTP(w, r)
 		case CircuitsServiceUsageProcedure:
 			circuitsServiceUsageHandler.ServeHTTP(w, r)
 		case CircuitsServiceStatementProcedure:
@@ -606,6 +689,18 @@ func (UnimplementedCircuitsServiceHandler) List(context.Context, *connect.Reques
 
 func (UnimplementedCircuitsServiceHandler) Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Calendar is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) AddMaintenance(context.Context, *connect.Request[v1.AddMaintenanceRequest]) (*connect.Response[v1.AddMaintenanceResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.AddMaintenance is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) ListMaintenance(context.Context, *connect.Request[v1.ListMaintenanceRequest]) (*connect.Response[v1.ListMaintenanceResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.ListMaintenance is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) RemoveMaintenance(context.Context, *connect.Request[v1.RemoveMaintenanceRequest]) (*connect.Response[v1.RemoveMaintenanceResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.RemoveMaintenance is not implemented"))
 }
 
 func (UnimplementedCircuitsServiceHandler) Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error) {
