@@ -10,7 +10,7 @@ import (
 type busy struct {
 	mu      sync.Mutex
 	running int
-	last    time.Time
+	changes int // how often a handler has begun or ended
 }
 
 func (b *busy) enter() (leave func()) {
@@ -22,28 +22,34 @@ func (b *busy) add(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.running += n
-	b.last = time.Now()
+	b.changes++
 }
 
-func (b *busy) idleFor() time.Duration {
+func (b *busy) look() (idle bool, changes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running > 0 {
-		return 0
-	}
-	return time.Since(b.last)
+	return b.running == 0, b.changes
 }
 
-// quiet is how long nothing must have come before the bus counts as empty.
-const quiet = 100 * time.Millisecond
+// The bus counts as empty when so many looks in a row found no handler at work, and none between them. Time alone says
+// nothing: on a host that gives this process no processor for that long, no handler could have begun.
+const (
+	looks = 4
+	pause = 10 * time.Millisecond
+)
 
 // drain waits until no handler has run for a while, or ctx ends.
 func (b *busy) drain(ctx context.Context) {
-	for b.idleFor() < quiet {
+	_, last := b.look()
+	for still := 0; still < looks; {
 		select {
-		case <-time.After(quiet / 4):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return
+		}
+		idle, changes := b.look()
+		if still++; !idle || changes != last {
+			still, last = 0, changes
 		}
 	}
 }

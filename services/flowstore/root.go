@@ -114,7 +114,6 @@ func (c *Component) prepare(ctx context.Context, db store.DB) error {
 // subscribe joins the group once per worker, because a member is given one
 // message at a time and several are to share an insert.
 func (c *Component) subscribe(ctx context.Context) error {
-	c.busy.add(0)
 	for range c.cfg.Workers {
 		if err := c.deps.Bus.Subscribe(ctx, bus.TopicFlows, group, c.takeFlows); err != nil {
 			return fmt.Errorf("subscribe to flows: %w", err)
