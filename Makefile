@@ -223,7 +223,7 @@ IMAGE ?= millrace:latest
 
 .PHONY: image
 image: build ## Write the container image to out/image/millrace.tar (docker load, ctr images import)
-	@deploy/image/rootfs.sh out/image/rootfs
+	@PATH="$(GO_DIR):$$PATH" deploy/image/rootfs.sh out/image/rootfs
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/image --root out/image/rootfs --output out/image/millrace.tar --tag $(IMAGE) \
 		--date "$$(git log -1 --format=%cI)" --commit "$$(git rev-parse HEAD)" --version "$$(bin/millrace version --short)"
 

@@ -14,6 +14,11 @@ cp policies/*.yaml "$out/etc/millrace/policies/"
 cp deploy/image/millrace.yaml "$out/etc/millrace/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$out/etc/ssl/certs/"
 
+doc=$out/usr/share/doc/millrace
+mkdir -p "$doc"
+cp LICENSE "$doc/"
+go run ./tools/bom --binary "$binary" --sbom "$doc/millrace.cdx.json" --licences "$doc/LICENCES"
+
 # Shared objects, the loader among them, at the paths where the loader looks for them.
 for object in "$binary" "$MILLRACE_LIBCHDB"; do
   for lib in $(ldd "$object" | grep -oE '/[^ )]+'); do

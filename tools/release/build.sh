@@ -16,7 +16,12 @@ for arch in amd64 arm64; do
   GOARCH=$arch go build -tags static -ldflags "-s -w" -o "$out/millrace-linux-$arch" ./cmd/millrace
 done
 
-export ARCH VERSION=${version/+/.} BINARY=$out/millrace STATIC ENGINE=$MILLRACE_LIBCHDB
+go run ./tools/bom --binary "$out/millrace" --sbom "$out/millrace.cdx.json" --licences "$out/LICENCES"
+for arch in amd64 arm64; do
+  go run ./tools/bom --binary "$out/millrace-linux-$arch" --sbom "$out/millrace-linux-$arch.cdx.json"
+done
+
+export LICENCES=$out/LICENCES ARCH VERSION=${version/+/.} BINARY=$out/millrace STATIC ENGINE=$MILLRACE_LIBCHDB
 ARCH=amd64 nfpm package -f deploy/packages/millrace.nfpm.yaml -p deb -t "$out"
 for arch in amd64 arm64; do
   for name in millrace-agent millrace-pe-agent; do
