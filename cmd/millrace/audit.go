@@ -82,6 +82,9 @@ func auditLine(r *auditv1.Record) string {
 	if r.GetReason() != "" {
 		line += "  reason=" + plain(r.GetReason())
 	}
+	if r.GetScope() != "" {
+		line += "  limited to " + strconv.Quote(r.GetScope())
+	}
 	if r.GetTimes() > 0 {
 		line += fmt.Sprintf("  and %d more", r.GetTimes())
 	}

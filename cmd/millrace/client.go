@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/internal/rpc"
 )
 
 // defaultServer is where `millrace up` serves its API and dashboard.
@@ -28,7 +31,22 @@ func apiClient(cmd *cobra.Command) (*http.Client, string) {
 	if err != nil {
 		server = defaultServer
 	}
-	return &http.Client{Transport: authorized{server, reachable{server: server}}}, server
+	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{server, reachable{server: server}}}}, server
+}
+
+// telling says beside an answer that it has more than the login is limited to.
+type telling struct {
+	to   io.Writer
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t telling) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(r)
+	if err == nil && answer.Header.Get(rpc.WholeHeader) != "" {
+		fmt.Fprintf(t.to, "this is of the whole network; your login is limited to: %q\n", answer.Header.Get(rpc.WholeHeader))
+	}
+	return answer, err
 }
 
 // plainClient is apiClient without a login.

@@ -40,6 +40,7 @@ func tokensListCommand() *cobra.Command {
 				if len(t.GetApis()) > 0 {
 					apis = strings.Join(t.GetApis(), ",")
 				}
+				apis += limitedTo(rights.ScopeOf(t.GetScope()))
 				fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s  until %s  %s  %s\n", t.GetId(), t.GetUser(), rights.Name(t.GetRole()), apis,
 					t.GetExpiresAt().AsTime().Format(time.RFC3339), used, t.GetName())
 			}
@@ -52,7 +53,7 @@ func tokensListCommand() *cobra.Command {
 
 func tokensCreateCommand() *cobra.Command {
 	var role string
-	var apis []string
+	var apis, scope []string
 	var life time.Duration
 	var by who
 	cmd := &cobra.Command{
@@ -68,9 +69,13 @@ A token makes no token, so this logs in first: the password is asked for.`,
 			if err != nil {
 				return err
 			}
+			within, err := rights.ParseScope(scope)
+			if err != nil {
+				return coded{fmt.Errorf("--scope: %w", err), exitUsage}
+			}
 			return by.do(cmd, func(s *session) error {
 				r, err := s.CreateToken(cmd.Context(), asOf(s, &identityv1.CreateTokenRequest{
-					Name: args[0], Role: as, Apis: apis, ExpiresAt: timestamppb.New(time.Now().Add(life)),
+					Name: args[0], Role: as, Apis: apis, ExpiresAt: timestamppb.New(time.Now().Add(life)), Scope: rights.ScopeMessage(within),
 				}))
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), r.Msg.GetSecret())
@@ -81,6 +86,7 @@ A token makes no token, so this logs in first: the password is asked for.`,
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, operator, approver or admin")
 	cmd.Flags().StringSliceVar(&apis, "api", nil, "limit it to an API, such as circuits; may be given several times")
+	scopeFlag(cmd, &scope)
 	by.flags(cmd)
 	cmd.Flags().DurationVar(&life, "expires", 90*24*time.Hour, "how long it can be used")
 	return cmd

@@ -41,7 +41,11 @@ func usersListCommand() *cobra.Command {
 				if u.GetConfirmedAt() != nil {
 					password = "by " + u.GetIssuer() + ", confirmed " + u.GetConfirmedAt().AsTime().Format(time.RFC3339)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%-24s %-9s %s\n", u.GetName(), rights.Name(u.GetRole()), password)
+				limits := rights.Limits{Grants: rights.GrantsFrom(u.GetGrants())}.String()
+				if limits != "" {
+					limits = "  " + limits
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%-24s %-9s %s%s\n", u.GetName(), rights.Name(u.GetRole()), password, limits)
 			}
 			return nil
 		},
@@ -52,18 +56,30 @@ func usersListCommand() *cobra.Command {
 
 func usersPutCommand() *cobra.Command {
 	var role string
+	var scope []string
 	cmd := &cobra.Command{
-		Use: "put NAME", Short: "Add a person, or give another role", Example: "  millrace users put ann --role approver", Args: cobra.ExactArgs(1),
+		Use:   "put NAME",
+		Short: "Add a person, or give another role and scope",
+		Long: `Adds a person, or gives another role. With --scope the role holds for the routers, VPNs
+and policies that are named, and for no others: a kind that is not named is nothing of
+that kind. Without it the role holds everywhere, also where it was limited before.`,
+		Example: "  millrace users put ann --role approver\n  millrace users put bob --role operator --scope 'router=edge-*' --scope policy=te", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			as, err := roleNamed(role)
 			if err != nil {
 				return err
 			}
-			r, err := identityClient(cmd).PutUser(cmd.Context(), connect.NewRequest(&identityv1.PutUserRequest{Name: args[0], Role: as}))
+			within, err := rights.ParseScope(scope)
+			if err != nil {
+				return coded{fmt.Errorf("--scope: %w", err), exitUsage}
+			}
+			r, err := identityClient(cmd).PutUser(cmd.Context(), connect.NewRequest(&identityv1.PutUserRequest{
+				Name: args[0], Role: as, Scope: rights.ScopeMessage(within),
+			}))
 			if err != nil {
 				return refusal(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", r.Msg.GetUser().GetName(), role)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is %s%s\n", r.Msg.GetUser().GetName(), role, limitedTo(within))
 			if !r.Msg.GetUser().GetHasPassword() {
 				fmt.Fprintf(cmd.OutOrStdout(), "and cannot log in yet: millrace users password %s\n", args[0])
 			}
@@ -71,7 +87,20 @@ func usersPutCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, operator, approver or admin")
+	scopeFlag(cmd, &scope)
 	return cmd
+}
+
+func scopeFlag(cmd *cobra.Command, scope *[]string) {
+	cmd.Flags().StringArrayVar(scope, "scope", nil, "limit the role to router=PATTERN, vpn=PATTERN or policy=PATTERN; may be given several times")
+}
+
+// limitedTo is for people; empty where nothing is limited.
+func limitedTo(s rights.Scope) string {
+	if s.All() {
+		return ""
+	}
+	return " for " + s.String()
 }
 
 // roleNamed is the role that a flag names.

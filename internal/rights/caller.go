@@ -16,6 +16,8 @@ type Caller struct {
 	Credential string
 	// Session tells that it is a session's, which a person began, and not a token's, which a program may have lost.
 	Session bool
+	// Limits are the routers, VPNs and policies that the role is limited to.
+	Limits Limits
 }
 
 // Anonymous has no login.

@@ -41,6 +41,8 @@ func Decide(who Caller, call Call) *Refusal {
 		return &Refusal{RoleTooLow, fmt.Sprintf("%s needs the role %s; %s is %s", call.Procedure, Name(call.Needs), who.Name, Name(who.Role))}
 	case len(who.APIs) > 0 && call.API != "" && !slices.Contains(who.APIs, call.API):
 		return &Refusal{OutOfScope, fmt.Sprintf("%s is of %s; %s may call %s only", call.Procedure, call.API, who.Name, strings.Join(who.APIs, ", "))}
+	case call.Changes && call.Subject == nil && !who.Limits.None():
+		return &Refusal{OutOfScope, fmt.Sprintf("%s may change what is out of every scope; %s is limited to: %s", call.Procedure, who.Name, who.Limits)}
 	}
 	return nil
 }

@@ -58,6 +58,8 @@ type Call struct {
 	Changes bool
 	// Streams tells that messages are streamed in either direction.
 	Streams bool
+	// Subject is nil where it is not declared what the call is about.
+	Subject *rightsv1.Subject
 }
 
 // Page is what is served beside the calls.
@@ -86,7 +88,7 @@ func callOf(m protoreflect.MethodDescriptor) Call {
 		Streams: m.IsStreamingClient() || m.IsStreamingServer(),
 	}
 	if r, ok := proto.GetExtension(m.Options(), rightsv1.E_Needs).(*rightsv1.Right); ok {
-		c.Needs, c.Changes = r.GetRole(), r.GetChanges()
+		c.Needs, c.Changes, c.Subject = r.GetRole(), r.GetChanges(), r.GetSubject()
 	}
 	return c
 }

@@ -2,11 +2,11 @@ package rpc
 
 import (
 	"context"
+	"maps"
+	"net/http"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/millrace/millrace/internal/rights"
 )
 
 // MaxRequest, in octets, is room for the largest request of most services.
@@ -14,23 +14,25 @@ const MaxRequest = 8 << 20
 
 // Bounded is for every handler. It refuses larger messages with RESOURCE_EXHAUSTED, also those that only grow as they
 // are decompressed: without it one request of a megabyte takes a gigabyte of a process that has a database in it, too.
-// Requests that name who asks get the name of who logged in, and what changes something is recorded.
-func Bounded(octets int) connect.HandlerOption {
-	return connect.WithHandlerOptions(connect.WithReadMaxBytes(octets), connect.WithInterceptors(calls{}))
+// Each call is Made. about is of a service with calls that are about a record.
+func Bounded(octets int, about ...About) connect.HandlerOption {
+	c := calls{}
+	if len(about) > 0 {
+		c.about = about[0]
+	}
+	return connect.WithHandlerOptions(connect.WithReadMaxBytes(octets), connect.WithInterceptors(c))
 }
 
 // calls is between what came in and the handlers of calls.
-type calls struct{}
+type calls struct{ about About }
 
 // WrapUnary implements connect.Interceptor.
-func (calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (c calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		request, _ := r.Any().(proto.Message)
-		if request != nil {
-			rights.Sign(ctx, request)
-		}
 		var out connect.AnyResponse
-		err := Recorded(ctx, request, func() (response proto.Message, err error) {
+		header := http.Header{}
+		err := Made(ctx, r.Spec().Procedure, request, c.about, header, func() (response proto.Message, err error) {
 			if out, err = next(ctx, r); err == nil {
 				response, _ = out.Any().(proto.Message)
 			}
@@ -39,14 +41,15 @@ func (calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if err != nil {
 			return nil, err
 		}
+		maps.Copy(out.Header(), header)
 		return out, nil
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor. What is in a stream is not in the record.
-func (calls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+// WrapStreamingHandler implements connect.Interceptor. What is in a stream is neither in the record nor filtered.
+func (c calls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, s connect.StreamingHandlerConn) error {
-		return Recorded(ctx, nil, func() (proto.Message, error) { return nil, next(ctx, s) })
+		return Made(ctx, s.Spec().Procedure, nil, nil, s.ResponseHeader(), func() (proto.Message, error) { return nil, next(ctx, s) })
 	}
 }
 

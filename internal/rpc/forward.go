@@ -53,10 +53,10 @@ func Forwarded(r *http.Request) (who rights.Caller, address string, has bool, er
 
 // CallerMessage is a person or program between processes.
 func CallerMessage(who rights.Caller) *identityv1.Caller {
-	return &identityv1.Caller{Name: who.Name, Role: who.Role, Apis: who.APIs, Credential: who.Credential, Session: who.Session}
+	return &identityv1.Caller{Name: who.Name, Role: who.Role, Apis: who.APIs, Credential: who.Credential, Session: who.Session, Limits: rights.LimitsMessage(who.Limits)}
 }
 
 // CallerOf reads it.
 func CallerOf(m *identityv1.Caller) rights.Caller {
-	return rights.Caller{Name: m.GetName(), Role: m.GetRole(), APIs: m.GetApis(), Credential: m.GetCredential(), Session: m.GetSession()}
+	return rights.Caller{Name: m.GetName(), Role: m.GetRole(), APIs: m.GetApis(), Credential: m.GetCredential(), Session: m.GetSession(), Limits: rights.LimitsOf(m.GetLimits())}
 }

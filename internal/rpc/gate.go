@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/rights"
 )
@@ -64,6 +65,11 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 			return
 		}
 		ctx := recorded(rights.With(r.Context(), asked.Who), g.Record, asked)
+		ctx = context.WithValue(ctx, refuserKey{}, func(reason string, request proto.Message, err error) {
+			asked := asked
+			asked.Request = request
+			g.count(asked, reason, err)
+		})
 		if asked.Call.Streams && asked.Who.Credential != "" {
 			var stop func()
 			ctx, stop = g.whileIn(ctx, r, asked.Call)
@@ -134,13 +140,18 @@ var statuses = map[connect.Code]struct {
 	connect.CodeUnavailable:       {http.StatusServiceUnavailable, "UNAVAILABLE"},
 }
 
-func (g Gate) refuse(w http.ResponseWriter, r *http.Request, asked Asked, reason string, err error) {
+// count counts a refusal, and has it written down.
+func (g Gate) count(asked Asked, reason string, err error) {
 	if g.Refused != nil {
 		g.Refused(reason)
 	}
 	if g.Record != nil {
 		g.Record.Refused(asked, reason, err)
 	}
+}
+
+func (g Gate) refuse(w http.ResponseWriter, r *http.Request, asked Asked, reason string, err error) {
+	g.count(asked, reason, err)
 	if c := connect.CodeOf(err); c == connect.CodeUnauthenticated {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}

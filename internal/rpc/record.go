@@ -24,6 +24,8 @@ type Asked struct {
 	Call rights.Call
 	// From is the address of the client; empty: this process.
 	From string
+	// Request is set for one that was refused once it was read.
+	Request proto.Message
 }
 
 type recordingKey struct{}

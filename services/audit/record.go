@@ -26,7 +26,7 @@ func (c *Component) Refused(asked rpc.Asked, reason string, err error) {
 	if connect.CodeOf(err) == connect.CodeUnavailable {
 		return
 	}
-	r := c.recordOf(asked, nil)
+	r := c.recordOf(asked, asked.Request)
 	r.Kind, r.Result, r.Refusal = auditv1.Kind_KIND_REFUSED, resultOf(err), reason
 	c.count(r)
 }
@@ -98,6 +98,7 @@ func (c *Component) recordOf(asked rpc.Asked, request proto.Message) *auditv1.Re
 	r := &auditv1.Record{
 		At: c.now(), User: asked.Who.Name, Credential: asked.Who.Credential, From: asked.From,
 		Procedure: clipped(asked.Call.Procedure), Object: objectOf(request), Reason: reasonOf(request),
+		Scope: clipped(asked.Who.Limits.String()),
 	}
 	switch {
 	case asked.Who.Role == rights.Service:
@@ -114,8 +115,12 @@ func (c *Component) recordOf(asked rpc.Asked, request proto.Message) *auditv1.Re
 func ended(r *auditv1.Record, response proto.Message, err error, at string) *auditv1.Record {
 	out := proto.Clone(r).(*auditv1.Record)
 	out.Kind, out.At, out.Result = auditv1.Kind_KIND_ENDED, at, resultOf(err)
-	if errors.Is(err, errUnwritten) {
+	var no *rights.Refusal
+	switch {
+	case errors.Is(err, errUnwritten):
 		out.Refusal = unwritten
+	case errors.As(err, &no):
+		out.Refusal = string(no.Reason)
 	}
 	if made := idIn(response); made != "" && made != out.GetObject() {
 		out.Object = strings.TrimSpace(out.GetObject() + " " + made)

@@ -64,6 +64,9 @@ func byHeader(r *http.Request) (rights.Caller, error) {
 	switch role, known := rights.Named(r.Header.Get("Role")); {
 	case known:
 		who.Role = role
+		if routers := r.Header.Get("Routers"); routers != "" {
+			who.Limits.Scope = rights.Scope{Routers: []string{routers}, Policies: []string{"*"}}
+		}
 		return who, nil
 	case r.Header.Get("Role") == "":
 		return rights.Anonymous, nil
@@ -91,7 +94,7 @@ func start(t testing.TB, s *state.Store) *world {
 		}
 	})
 	mux := http.NewServeMux()
-	path, h := pushv1connect.NewChangeServiceHandler(w.changes, rpc.Bounded(rpc.MaxRequest))
+	path, h := pushv1connect.NewChangeServiceHandler(w.changes, rpc.Bounded(rpc.MaxRequest, about))
 	gate := rpc.Gate{Who: byHeader, Record: c.Recorder()}
 	mux.Handle(path, gate.Wrap(nil, h))
 	path, h = c.Handler()
@@ -101,6 +104,11 @@ func start(t testing.TB, s *state.Store) *world {
 	t.Cleanup(server.Close)
 	w.url = server.URL
 	return w
+}
+
+// about takes the id of a change set for the router that it touches.
+func about(_ context.Context, _ string, request proto.Message) (rights.Things, error) {
+	return rights.Things{Routers: []string{request.(*pushv1.ApproveRequest).GetId()}}, nil
 }
 
 // caller shows headers with each request.

@@ -57,7 +57,7 @@ func (a *api) WhoAmI(ctx context.Context, _ *connect.Request[identityv1.WhoAmIRe
 		out.Provider = a.cfg.OIDC.Title
 	}
 	if who, ok := rights.From(ctx); ok && a.On() && who.Role > rights.Nobody {
-		out.Name, out.Role = who.Name, who.Role
+		out.Name, out.Role, out.Limits = who.Name, who.Role, rights.LimitsMessage(who.Limits)
 		user := &identityv1.UserRecord{}
 		if _, err := a.user(ctx, who.Name, user); err == nil { // and else a service, which has no way to log in
 			out.ByProvider = user.GetProvider() != nil
@@ -194,7 +194,7 @@ func conflict(err error) error {
 func shownUser(u *identityv1.UserRecord) *identityv1.User {
 	return &identityv1.User{
 		Name: u.GetName(), Role: u.GetRole(), CreatedAt: u.GetCreatedAt(), HasPassword: u.GetPassword() != "",
-		Issuer: u.GetProvider().GetIssuer(), ConfirmedAt: u.GetProvider().GetConfirmedAt(),
+		Issuer: u.GetProvider().GetIssuer(), ConfirmedAt: u.GetProvider().GetConfirmedAt(), Grants: u.GetGrants(),
 	}
 }
 

@@ -55,7 +55,7 @@ func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 		if err != nil {
 			return nil, err
 		}
-		user.Role = a.cfg.OIDC.Role(who.Groups)
+		setRole(user, a.cfg.OIDC.Grants(who.Groups))
 		user.Provider = a.vouchedFor(who)
 		none := user.GetRole() <= rights.Nobody
 		if none && guards[0].Revision == 0 {
@@ -252,7 +252,8 @@ func (c *Component) ask(ctx context.Context, key string, revision int64, user *i
 	case err != nil:
 		return errors.Join(err, c.exchanged(ctx, key, revision, user, who.Refresh))
 	default:
-		user.Role, user.Provider = c.cfg.OIDC.Role(who.Groups), c.vouchedFor(who)
+		user.Provider = c.vouchedFor(who)
+		setRole(user, c.cfg.OIDC.Grants(who.Groups))
 		if user.GetRole() <= rights.Nobody {
 			result, user.Provider.ConfirmedAt, user.Provider.Refresh = "ended", nil, ""
 		}

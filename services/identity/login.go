@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/state"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 )
@@ -114,7 +115,7 @@ func (a *api) redeem(ctx context.Context, code string, now time.Time) (*identity
 	if at == 0 {
 		user = &identityv1.UserRecord{Name: link.GetUser(), CreatedAt: timestamppb.New(now)}
 	}
-	user.Role = link.GetRole() // also of a person who lost it: who can print a link has the host
+	setRole(user, []rights.Grant{{Role: link.GetRole()}}) // also of a person who lost it: who can print a link has the host
 	guards := []state.Guard{{Key: linkKey(shown.id), Revision: revision}, {Key: userKey(link.GetUser()), Revision: at}}
 	switch _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: linkKey(shown.id)}, state.Op{Key: userKey(user.GetName()), Value: user}); {
 	case errors.Is(err, state.ErrConflict):

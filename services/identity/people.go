@@ -44,6 +44,10 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	if !slices.Contains(rights.Roles, r.Msg.GetRole()) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("the role is viewer, operator, approver or admin"))
 	}
+	grant := rights.Grant{Role: r.Msg.GetRole(), Scope: rights.ScopeOf(r.Msg.GetScope())}
+	if err := rights.CheckGrant(grant); err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
 	var guards []state.Guard
 	if r.Msg.GetRole() != rights.Admin {
 		other, err := a.otherAdmin(ctx, of)
@@ -66,12 +70,18 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 			return nil, away(err)
 		}
 	}
-	user.Role = r.Msg.GetRole()
+	setRole(user, []rights.Grant{grant})
 	guards = append(guards, state.Guard{Key: userKey(of), Revision: revision})
 	if _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: userKey(of), Value: user}); err != nil {
 		return nil, conflict(err)
 	}
 	return connect.NewResponse(&identityv1.PutUserResponse{User: shownUser(user)}), nil
+}
+
+// setRole gives a person these roles, each for its scope.
+func setRole(user *identityv1.UserRecord, all []rights.Grant) {
+	role, grants := rights.GrantsOf(all)
+	user.Role, user.Grants = role, rights.GrantMessages(grants)
 }
 
 // DeleteUser removes the person first: from then on no session and no token of that person is taken.

@@ -40,7 +40,7 @@ func (a *api) ListTokens(ctx context.Context, _ *connect.Request[identityv1.List
 func shownToken(t *identityv1.TokenRecord) *identityv1.Token {
 	return &identityv1.Token{
 		Id: t.GetId(), User: t.GetUser(), Name: t.GetName(), Role: t.GetRole(), Apis: t.GetApis(), CreatedAt: t.GetCreatedAt(),
-		ExpiresAt: t.GetExpiresAt(), LastUsedAt: t.GetLastUsedAt(),
+		ExpiresAt: t.GetExpiresAt(), LastUsedAt: t.GetLastUsedAt(), Scope: t.GetScope(),
 	}
 }
 
@@ -89,8 +89,13 @@ func (a *api) tokenOf(who rights.Caller, q *identityv1.CreateTokenRequest) (*ide
 			return nil, bad("there is no API %q; there are %v", api, knownAPIs())
 		}
 	}
+	scope := rights.ScopeOf(q.GetScope())
+	if err := scope.Check(); err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
 	return &identityv1.TokenRecord{
 		User: who.Name, Name: q.GetName(), Role: role, Apis: apis, CreatedAt: timestamppb.New(now), ExpiresAt: timestamppb.New(expires),
+		Scope: rights.ScopeMessage(scope),
 	}, nil
 }
 

@@ -59,7 +59,7 @@ func (c *Component) byToken(ctx context.Context, header string) (rights.Caller, 
 		record.LastUsedAt = timestamppb.New(now)
 		c.touch(ctx, tokenKey(shown.id), revision, record)
 	}
-	who.Role, who.APIs = min(who.Role, record.GetRole()), record.GetApis()
+	who.Role, who.APIs, who.Limits.Scope = min(who.Role, record.GetRole()), record.GetApis(), rights.ScopeOf(record.GetScope())
 	return who, nil
 }
 
@@ -104,7 +104,8 @@ func (c *Component) person(ctx context.Context, name, credential string, now tim
 	if !c.rates.take(credential, now) {
 		return rights.Caller{}, errRate
 	}
-	return rights.Caller{Name: user.GetName(), Role: user.GetRole(), Credential: credential}, nil
+	limits := rights.Limits{Grants: rights.GrantsFrom(user.GetGrants())}
+	return rights.Caller{Name: user.GetName(), Role: user.GetRole(), Credential: credential, Limits: limits}, nil
 }
 
 // usedEvery is how exact the last use is known.

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
@@ -22,9 +23,12 @@ import (
 type api struct{ c *Component }
 
 func coded(err error) error {
+	var beyond *rights.Refusal
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &beyond):
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("nothing was sent: %w", beyond))
 	case errors.Is(err, state.ErrNotFound):
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("%w; see `millrace change list`", err))
 	case errors.Is(err, errNoRouter):

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/trace"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
@@ -37,10 +38,11 @@ func newID(key string) string {
 
 // create drafts what is requested and plans it.
 func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pushv1.ChangeSet, error) {
+	who, _ := rights.From(ctx)
 	return c.draft(ctx, &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
 		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Predict: req.GetPredict(), Nightly: req.GetNightly(),
-		ForCircuits: req.GetForCircuits(), Splits: req.GetSplits(),
+		ForCircuits: req.GetForCircuits(), Splits: req.GetSplits(), Limits: rights.LimitsMessage(who.Limits),
 	})
 }
 
@@ -117,6 +119,10 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 		return c.unplanned(ctx, id, err)
 	}
 	devices, notes, left, failed := c.compare(ctx, plan, routers, alone)
+	if no := beyond(cs, devices); no != nil {
+		cs, err := c.unplanned(ctx, id, no)
+		return cs, errors.Join(err, no)
+	}
 	notes = append(notes, leftOut(plan)...)
 	notes = append(notes, refusedSplits(requested, plan)...)
 	for _, d := range devices {

@@ -131,5 +131,5 @@ func (c *Component) Stop(ctx context.Context) error { return c.runs.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return pushv1connect.NewChangeServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
+	return pushv1connect.NewChangeServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest, c.about))
 }

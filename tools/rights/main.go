@@ -23,6 +23,8 @@ import (
 	_ "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 
+	rightsv1 "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
+
 	"github.com/millrace/millrace/internal/rights"
 )
 
@@ -42,6 +44,10 @@ API, whose requests are these calls (` + "`services/circuits/rest`" + `). [Decis
 | admin | also give people and programs their roles |
 | service | processes of Millrace; no role of people |
 
+A role can be limited to a scope: some routers, VPNs and policies ([identity](identity.md#scopes)). What each call is about stands beside its right, as ` + "`subject`" + `, and is
+the last column: what of the request has to be within the scope, or which lists of the answer are filtered by it. *refused* changes what no scope can name, and is for
+roles without a scope alone. *whole* is read whole, and the answer says so. *own* is about the caller's own login.
+
 Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/`" + ` the role admin.
 `
 
@@ -53,7 +59,7 @@ func write(w io.Writer) {
 	for _, c := range rights.Calls() {
 		if s := path.Dir(c.Procedure)[1:]; s != service {
 			service = s
-			fmt.Fprintf(w, "\n## %s\n\n| call | role | |\n|---|---|---|\n", service)
+			fmt.Fprintf(w, "\n## %s\n\n| call | role | | scope |\n|---|---|---|---|\n", service)
 		}
 		var notes []string
 		if c.Changes {
@@ -62,6 +68,53 @@ func write(w io.Writer) {
 		if c.Streams {
 			notes = append(notes, "streams")
 		}
-		fmt.Fprintf(w, "| `%s` | %s | %s |\n", path.Base(c.Procedure), rights.Name(c.Needs), strings.Join(notes, ", "))
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", path.Base(c.Procedure), rights.Name(c.Needs), strings.Join(notes, ", "), scope(c))
 	}
+}
+
+// scope is what a caller whose role is limited to one finds.
+func scope(c rights.Call) string {
+	s := c.Subject
+	switch {
+	case c.Needs == rights.Nobody || c.Needs == rights.Service:
+		return ""
+	case s.GetOwn():
+		return "own"
+	case c.Changes && s == nil:
+		return "refused"
+	case c.Changes:
+		return changed(s)
+	case len(s.GetLists()) == 0:
+		return "whole"
+	}
+	var out []string
+	for _, l := range s.GetLists() {
+		by := "router"
+		if len(l.GetVpns()) > 0 {
+			by = "VPN"
+		}
+		out = append(out, fmt.Sprintf("`%s` by %s", l.GetList(), by))
+	}
+	return strings.Join(out, ", ")
+}
+
+// changed is what of a request is judged.
+func changed(s *rightsv1.Subject) string {
+	var out []string
+	for _, k := range []struct {
+		one, all string
+		paths    []string
+	}{{"router", "routers", s.GetRouters()}, {"VPN", "VPNs", s.GetVpns()}, {"policy", "policies", s.GetPolicies()}} {
+		for _, p := range k.paths {
+			if p == "*" {
+				out = append(out, "all "+k.all)
+			} else {
+				out = append(out, fmt.Sprintf("%s in `%s`", k.one, p))
+			}
+		}
+	}
+	if s.GetRecord() {
+		out = append(out, "what the record touches")
+	}
+	return strings.Join(out, ", ")
 }

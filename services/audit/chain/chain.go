@@ -25,11 +25,15 @@ const version = "millrace audit 1"
 func Octets(r *auditv1.Record) []byte {
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	var out []byte
-	for _, text := range []string{
+	texts := []string{
 		version, number(r.GetSeq()), r.GetAt(), r.GetKind().String(), r.GetCall(), r.GetUser(), r.GetCredential(), r.GetWay(), r.GetOnBehalf(),
 		r.GetFrom(), r.GetProcedure(), r.GetObject(), r.GetReason(), r.GetResult(), r.GetRefusal(), number(r.GetTimes()),
 		number(r.GetDroppedSeq()), r.GetDroppedHash(),
-	} {
+	}
+	if r.GetScope() != "" { // older records have none, and keep their hashes
+		texts = append(texts, r.GetScope())
+	}
+	for _, text := range texts {
 		out = binary.BigEndian.AppendUint32(out, uint32(len(text)))
 		out = append(out, text...)
 	}

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -114,9 +113,8 @@ func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
 		err.write(w)
 		return
 	}
-	rights.Sign(q.Context(), in)
 	var out proto.Message
-	err := rpc.Recorded(q.Context(), in, func() (_ proto.Message, err error) {
+	err := rpc.Made(q.Context(), "/"+circuitsv1connect.CircuitsServiceName+"/"+r.name, in, nil, w.Header(), func() (_ proto.Message, err error) {
 		out, err = r.call(q.Context(), s, in)
 		return out, err
 	})

@@ -134,8 +134,8 @@ func TestUserinfo(t *testing.T) {
 func TestTheHighestRoleCounts(t *testing.T) {
 	c := Configuration{Roles: map[string]string{"a": "viewer", "b": "admin", "c": "approver"}}
 	for want, groups := range map[rights.Role][]string{rights.Nobody: {"x", "A", ""}, rights.Viewer: {"x", "a"}, rights.Approver: {"c", "a"}, rights.Admin: {"a", "b", "c"}} {
-		if got := c.Role(groups); got != want {
-			t.Errorf("%v: %s, want %s", groups, got, want)
+		if got, limits := rights.GrantsOf(c.Grants(groups)); max(got, rights.Nobody) != want || limits != nil {
+			t.Errorf("%v: %s for %v, want %s", groups, got, limits, want)
 		}
 	}
 }
@@ -161,8 +161,14 @@ func TestConfigurationSaysWhatToWrite(t *testing.T) {
 		"roles is empty":                  func(c *Configuration) { c.Roles = nil },
 		`roles: "noc" is "root"`:          func(c *Configuration) { c.Roles = map[string]string{"noc": "root"} },
 		`roles: "" is "viewer"`:           func(c *Configuration) { c.Roles = map[string]string{"": "viewer"} },
-		"recheck must be at least 1m":     func(c *Configuration) { c.Recheck = time.Second },
-		"grace not less than recheck":     func(c *Configuration) { c.Grace = time.Minute },
+		`limits: "noc" names no`:          func(c *Configuration) { c.Limits = map[string]rights.Scope{"noc": {}} },
+		`limits: "x" has no role`:         func(c *Configuration) { c.Limits = map[string]rights.Scope{"x": {Routers: []string{"a"}}} },
+		"is no pattern of names":          func(c *Configuration) { c.Limits = map[string]rights.Scope{"noc": {VPNs: []string{"["}}} },
+		"the role admin has no scope": func(c *Configuration) {
+			c.Roles, c.Limits = map[string]string{"noc": "admin"}, map[string]rights.Scope{"noc": {VPNs: []string{"a"}}}
+		},
+		"recheck must be at least 1m": func(c *Configuration) { c.Recheck = time.Second },
+		"grace not less than recheck": func(c *Configuration) { c.Grace = time.Minute },
 	} {
 		c := good
 		spoil(&c)

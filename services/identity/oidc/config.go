@@ -35,6 +35,9 @@ type Configuration struct {
 	// Roles maps a group to viewer, operator, approver or admin; the highest of a person's groups counts, and who has
 	// none of the groups does not log in.
 	Roles map[string]string `yaml:"roles"`
+	// Limits limits the role of a group to some routers, VPNs and policies. Of several groups of a person each gives
+	// its role for what is its.
+	Limits map[string]rights.Scope `yaml:"limits"`
 	// Recheck is how often the provider is asked for the groups of those who are logged in, where it gave a refresh
 	// token. Default 5m.
 	Recheck time.Duration `yaml:"recheck"`
@@ -89,9 +92,25 @@ func (c Configuration) Validate() error {
 	case c.Recheck < time.Minute || c.Grace < c.Recheck:
 		return errors.New("recheck must be at least 1m, and grace not less than recheck")
 	}
+	return c.validRoles()
+}
+
+func (c Configuration) validRoles() error {
 	for _, group := range slices.Sorted(maps.Keys(c.Roles)) {
-		if _, ok := rights.Named(c.Roles[group]); !ok || group == "" {
+		role, ok := rights.Named(c.Roles[group])
+		if !ok || group == "" {
 			return fmt.Errorf("roles: %q is %q; the role is viewer, operator, approver or admin", group, c.Roles[group])
+		}
+		if err := rights.CheckGrant(rights.Grant{Role: role, Scope: c.Limits[group]}); err != nil {
+			return fmt.Errorf("limits: %q: %w", group, err)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(c.Limits)) {
+		if c.Roles[group] == "" {
+			return fmt.Errorf("limits: %q has no role in roles", group)
+		}
+		if c.Limits[group].All() {
+			return fmt.Errorf("limits: %q names no router, VPN or policy; leave it out where the role holds everywhere", group)
 		}
 	}
 	return nil
@@ -102,13 +121,12 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Role is the highest role of the groups; Nobody: there is none.
-func (c Configuration) Role(groups []string) rights.Role {
-	role := rights.Nobody
+// Grants are the roles of the groups, each for its scope; none: there is no role.
+func (c Configuration) Grants(groups []string) (out []rights.Grant) {
 	for _, g := range groups {
-		if r, ok := rights.Named(c.Roles[g]); ok {
-			role = max(role, r)
+		if role, ok := rights.Named(c.Roles[g]); ok {
+			out = append(out, rights.Grant{Role: role, Scope: c.Limits[g]})
 		}
 	}
-	return role
+	return out
 }

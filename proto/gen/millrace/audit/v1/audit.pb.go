@@ -118,7 +118,10 @@ type Record struct {
 	DroppedSeq  uint64 `protobuf:"varint,16,opt,name=dropped_seq,json=droppedSeq,proto3" json:"dropped_seq,omitempty"`
 	DroppedHash string `protobuf:"bytes,17,opt,name=dropped_hash,json=droppedHash,proto3" json:"dropped_hash,omitempty"`
 	// SHA-256, in hexadecimal, of the hash before and of the fields above.
-	Hash          string `protobuf:"bytes,18,opt,name=hash,proto3" json:"hash,omitempty"`
+	Hash string `protobuf:"bytes,18,opt,name=hash,proto3" json:"hash,omitempty"`
+	// What the caller's login was limited to, as `millrace users list` shows it; empty: nothing. The last of the fields that are
+	// hashed, and hashed only where it is not empty.
+	Scope         string `protobuf:"bytes,19,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +278,13 @@ func (x *Record) GetDroppedHash() string {
 func (x *Record) GetHash() string {
 	if x != nil {
 		return x.Hash
+	}
+	return ""
+}
+
+func (x *Record) GetScope() string {
+	if x != nil {
+		return x.Scope
 	}
 	return ""
 }
@@ -596,7 +606,7 @@ var File_millrace_audit_v1_audit_proto protoreflect.FileDescriptor
 
 const file_millrace_audit_v1_audit_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/audit/v1/audit.proto\x12\x11millrace.audit.v1\x1a\x1fmillrace/rights/v1/rights.proto\"\xd0\x03\n" +
+	"\x1dmillrace/audit/v1/audit.proto\x12\x11millrace.audit.v1\x1a\x1fmillrace/rights/v1/rights.proto\"\xe6\x03\n" +
 	"\x06Record\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\tR\x02at\x12+\n" +
@@ -619,7 +629,8 @@ const file_millrace_audit_v1_audit_proto_rawDesc = "" +
 	"\vdropped_seq\x18\x10 \x01(\x04R\n" +
 	"droppedSeq\x12!\n" +
 	"\fdropped_hash\x18\x11 \x01(\tR\vdroppedHash\x12\x12\n" +
-	"\x04hash\x18\x12 \x01(\tR\x04hash\",\n" +
+	"\x04hash\x18\x12 \x01(\tR\x04hash\x12\x14\n" +
+	"\x05scope\x18\x13 \x01(\tR\x05scope\",\n" +
 	"\x04Mark\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\tR\x04hash\"m\n" +

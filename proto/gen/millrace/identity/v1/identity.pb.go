@@ -36,7 +36,9 @@ type User struct {
 	// The OpenID provider that the person logs in by, and that gives the role; empty: none.
 	Issuer string `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
 	// When the provider confirmed the person and the role last.
-	ConfirmedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
+	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
+	// What each role is limited to; none: the role holds everywhere.
+	Grants        []*v1.Grant `protobuf:"bytes,7,rep,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -109,6 +111,13 @@ func (x *User) GetIssuer() string {
 func (x *User) GetConfirmedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ConfirmedAt
+	}
+	return nil
+}
+
+func (x *User) GetGrants() []*v1.Grant {
+	if x != nil {
+		return x.Grants
 	}
 	return nil
 }
@@ -231,7 +240,9 @@ type Token struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	// To the minute.
-	LastUsedAt    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	// What it is limited to beside the person's own limits; not set: nothing.
+	Scope         *v1.Scope `protobuf:"bytes,9,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +329,13 @@ func (x *Token) GetExpiresAt() *timestamppb.Timestamp {
 func (x *Token) GetLastUsedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastUsedAt
+	}
+	return nil
+}
+
+func (x *Token) GetScope() *v1.Scope {
+	if x != nil {
+		return x.Scope
 	}
 	return nil
 }
@@ -431,7 +449,9 @@ type Caller struct {
 	// It is a session's, which a person began.
 	Session bool `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
 	// Address that the request came from.
-	Address       string `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"`
+	// Not set: none.
+	Limits        *v1.Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -508,6 +528,13 @@ func (x *Caller) GetAddress() string {
 	return ""
 }
 
+func (x *Caller) GetLimits() *v1.Limits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
 type WhoAmIRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -554,7 +581,9 @@ type WhoAmIResponse struct {
 	// What the OpenID provider is called, by which people can log in; empty: there is none.
 	Provider string `protobuf:"bytes,4,opt,name=provider,proto3" json:"provider,omitempty"`
 	// The person logs in by that provider, and has no password.
-	ByProvider    bool `protobuf:"varint,5,opt,name=by_provider,json=byProvider,proto3" json:"by_provider,omitempty"`
+	ByProvider bool `protobuf:"varint,5,opt,name=by_provider,json=byProvider,proto3" json:"by_provider,omitempty"`
+	// What the login is limited to; not set: nothing.
+	Limits        *v1.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +651,13 @@ func (x *WhoAmIResponse) GetByProvider() bool {
 		return x.ByProvider
 	}
 	return false
+}
+
+func (x *WhoAmIResponse) GetLimits() *v1.Limits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 type LoginRequest struct {
@@ -1526,7 +1562,9 @@ type CreateTokenRequest struct {
 	Role v1.Role  `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
 	Apis []string `protobuf:"bytes,3,rep,name=apis,proto3" json:"apis,omitempty"`
 	// Not set: in 90 days.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// Beside the person's own limits; not set: none.
+	Scope         *v1.Scope `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1585,6 +1623,13 @@ func (x *CreateTokenRequest) GetApis() []string {
 func (x *CreateTokenRequest) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *CreateTokenRequest) GetScope() *v1.Scope {
+	if x != nil {
+		return x.Scope
 	}
 	return nil
 }
@@ -1901,9 +1946,11 @@ func (x *ListUsersResponse) GetUsers() []*User {
 }
 
 type PutUserRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Role          v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role  v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	// What the role is limited to; not set: it holds everywhere, also where it was limited before.
+	Scope         *v1.Scope `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1950,6 +1997,13 @@ func (x *PutUserRequest) GetRole() v1.Role {
 		return x.Role
 	}
 	return v1.Role(0)
+}
+
+func (x *PutUserRequest) GetScope() *v1.Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
 }
 
 type PutUserResponse struct {
@@ -2080,7 +2134,7 @@ var File_millrace_identity_v1_identity_proto protoreflect.FileDescriptor
 
 const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/identity/v1/identity.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xfd\x01\n" +
+	"#millrace/identity/v1/identity.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xb0\x02\n" +
 	"\x04User\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x129\n" +
@@ -2088,7 +2142,8 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12!\n" +
 	"\fhas_password\x18\x04 \x01(\bR\vhasPassword\x12\x16\n" +
 	"\x06issuer\x18\x05 \x01(\tR\x06issuer\x12=\n" +
-	"\fconfirmed_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vconfirmedAt\"\x9f\x02\n" +
+	"\fconfirmed_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vconfirmedAt\x121\n" +
+	"\x06grants\x18\a \x03(\v2\x19.millrace.rights.v1.GrantR\x06grants\"\x9f\x02\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x129\n" +
@@ -2100,7 +2155,7 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"lastUsedAt\x12\x12\n" +
 	"\x04from\x18\x06 \x01(\tR\x04from\x12\x14\n" +
 	"\x05agent\x18\a \x01(\tR\x05agent\x12\x12\n" +
-	"\x04this\x18\b \x01(\bR\x04this\"\xb5\x02\n" +
+	"\x04this\x18\b \x01(\bR\x04this\"\xe6\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x12\n" +
@@ -2112,12 +2167,13 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n" +
 	"\flast_used_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUsedAt\"S\n" +
+	"lastUsedAt\x12/\n" +
+	"\x05scope\x18\t \x01(\v2\x19.millrace.rights.v1.ScopeR\x05scope\"S\n" +
 	"\x13AuthenticateRequest\x12$\n" +
 	"\rauthorization\x18\x01 \x01(\tR\rauthorization\x12\x16\n" +
 	"\x06cookie\x18\x02 \x01(\tR\x06cookie\"L\n" +
 	"\x14AuthenticateResponse\x124\n" +
-	"\x06caller\x18\x01 \x01(\v2\x1c.millrace.identity.v1.CallerR\x06caller\"\xb2\x01\n" +
+	"\x06caller\x18\x01 \x01(\v2\x1c.millrace.identity.v1.CallerR\x06caller\"\xe6\x01\n" +
 	"\x06Caller\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12\x12\n" +
@@ -2126,15 +2182,17 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"credential\x18\x04 \x01(\tR\n" +
 	"credential\x12\x18\n" +
 	"\asession\x18\x05 \x01(\bR\asession\x12\x18\n" +
-	"\aaddress\x18\x06 \x01(\tR\aaddress\"\x0f\n" +
-	"\rWhoAmIRequest\"\xb2\x01\n" +
+	"\aaddress\x18\x06 \x01(\tR\aaddress\x122\n" +
+	"\x06limits\x18\a \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\"\x0f\n" +
+	"\rWhoAmIRequest\"\xe6\x01\n" +
 	"\x0eWhoAmIResponse\x12!\n" +
 	"\flogin_needed\x18\x01 \x01(\bR\vloginNeeded\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x03 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12\x1a\n" +
 	"\bprovider\x18\x04 \x01(\tR\bprovider\x12\x1f\n" +
 	"\vby_provider\x18\x05 \x01(\bR\n" +
-	"byProvider\">\n" +
+	"byProvider\x122\n" +
+	"\x06limits\x18\x06 \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\">\n" +
 	"\fLoginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\"Q\n" +
@@ -2185,13 +2243,14 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\bsessions\x18\x01 \x03(\v2\x1d.millrace.identity.v1.SessionR\bsessions\"\x13\n" +
 	"\x11ListTokensRequest\"I\n" +
 	"\x12ListTokensResponse\x123\n" +
-	"\x06tokens\x18\x01 \x03(\v2\x1b.millrace.identity.v1.TokenR\x06tokens\"\xa5\x01\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x1b.millrace.identity.v1.TokenR\x06tokens\"\xd6\x01\n" +
 	"\x12CreateTokenRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12\x12\n" +
 	"\x04apis\x18\x03 \x03(\tR\x04apis\x129\n" +
 	"\n" +
-	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"`\n" +
+	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12/\n" +
+	"\x05scope\x18\x05 \x01(\v2\x19.millrace.rights.v1.ScopeR\x05scope\"`\n" +
 	"\x13CreateTokenResponse\x121\n" +
 	"\x05token\x18\x01 \x01(\v2\x1b.millrace.identity.v1.TokenR\x05token\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"$\n" +
@@ -2205,15 +2264,16 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x13SetPasswordResponse\"\x12\n" +
 	"\x10ListUsersRequest\"E\n" +
 	"\x11ListUsersResponse\x120\n" +
-	"\x05users\x18\x01 \x03(\v2\x1a.millrace.identity.v1.UserR\x05users\"R\n" +
+	"\x05users\x18\x01 \x03(\v2\x1a.millrace.identity.v1.UserR\x05users\"\x83\x01\n" +
 	"\x0ePutUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
-	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\"A\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12/\n" +
+	"\x05scope\x18\x03 \x01(\v2\x19.millrace.rights.v1.ScopeR\x05scope\"A\n" +
 	"\x0fPutUserResponse\x12.\n" +
 	"\x04user\x18\x01 \x01(\v2\x1a.millrace.identity.v1.UserR\x04user\"'\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse2\xbc\x0e\n" +
+	"\x12DeleteUserResponse2\xd4\x0e\n" +
 	"\x0fIdentityService\x12[\n" +
 	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
 	"\fAuthenticate\x12).millrace.identity.v1.AuthenticateRequest\x1a*.millrace.identity.v1.AuthenticateResponse\"\x06\xea\xb5\x18\x02\b\x06\x12Z\n" +
@@ -2222,14 +2282,16 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x12BeginProviderLogin\x12/.millrace.identity.v1.BeginProviderLoginRequest\x1a0.millrace.identity.v1.BeginProviderLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12{\n" +
 	"\x10EndProviderLogin\x12-.millrace.identity.v1.EndProviderLoginRequest\x1a..millrace.identity.v1.EndProviderLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12y\n" +
 	"\x10BeginDeviceLogin\x12-.millrace.identity.v1.BeginDeviceLoginRequest\x1a..millrace.identity.v1.BeginDeviceLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12u\n" +
-	"\x0eEndDeviceLogin\x12+.millrace.identity.v1.EndDeviceLoginRequest\x1a,.millrace.identity.v1.EndDeviceLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
-	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\b\xea\xb5\x18\x04\b\x02\x10\x01\x12m\n" +
-	"\fListSessions\x12).millrace.identity.v1.ListSessionsRequest\x1a*.millrace.identity.v1.ListSessionsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12g\n" +
+	"\x0eEndDeviceLogin\x12+.millrace.identity.v1.EndDeviceLoginRequest\x1a,.millrace.identity.v1.EndDeviceLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12a\n" +
+	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12q\n" +
+	"\fListSessions\x12).millrace.identity.v1.ListSessionsRequest\x1a*.millrace.identity.v1.ListSessionsResponse\"\n" +
+	"\xea\xb5\x18\x06\b\x02\x1a\x02(\x01\x12k\n" +
 	"\n" +
-	"ListTokens\x12'.millrace.identity.v1.ListTokensRequest\x1a(.millrace.identity.v1.ListTokensResponse\"\x06\xea\xb5\x18\x02\b\x02\x12l\n" +
-	"\vCreateToken\x12(.millrace.identity.v1.CreateTokenRequest\x1a).millrace.identity.v1.CreateTokenResponse\"\b\xea\xb5\x18\x04\b\x02\x10\x01\x12l\n" +
-	"\vRevokeToken\x12(.millrace.identity.v1.RevokeTokenRequest\x1a).millrace.identity.v1.RevokeTokenResponse\"\b\xea\xb5\x18\x04\b\x02\x10\x01\x12l\n" +
-	"\vSetPassword\x12(.millrace.identity.v1.SetPasswordRequest\x1a).millrace.identity.v1.SetPasswordResponse\"\b\xea\xb5\x18\x04\b\x02\x10\x01\x12d\n" +
+	"ListTokens\x12'.millrace.identity.v1.ListTokensRequest\x1a(.millrace.identity.v1.ListTokensResponse\"\n" +
+	"\xea\xb5\x18\x06\b\x02\x1a\x02(\x01\x12p\n" +
+	"\vCreateToken\x12(.millrace.identity.v1.CreateTokenRequest\x1a).millrace.identity.v1.CreateTokenResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12p\n" +
+	"\vRevokeToken\x12(.millrace.identity.v1.RevokeTokenRequest\x1a).millrace.identity.v1.RevokeTokenResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12p\n" +
+	"\vSetPassword\x12(.millrace.identity.v1.SetPasswordRequest\x1a).millrace.identity.v1.SetPasswordResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12d\n" +
 	"\tListUsers\x12&.millrace.identity.v1.ListUsersRequest\x1a'.millrace.identity.v1.ListUsersResponse\"\x06\xea\xb5\x18\x02\b\x05\x12`\n" +
 	"\aPutUser\x12$.millrace.identity.v1.PutUserRequest\x1a%.millrace.identity.v1.PutUserResponse\"\b\xea\xb5\x18\x04\b\x05\x10\x01\x12i\n" +
 	"\n" +
@@ -2290,73 +2352,82 @@ var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*DeleteUserResponse)(nil),         // 37: millrace.identity.v1.DeleteUserResponse
 	(v1.Role)(0),                       // 38: millrace.rights.v1.Role
 	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
+	(*v1.Grant)(nil),                   // 40: millrace.rights.v1.Grant
+	(*v1.Scope)(nil),                   // 41: millrace.rights.v1.Scope
+	(*v1.Limits)(nil),                  // 42: millrace.rights.v1.Limits
 }
 var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
 	38, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
 	39, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
 	39, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
-	39, // 3: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	39, // 4: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
-	39, // 5: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
-	38, // 6: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
-	39, // 7: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	39, // 8: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	39, // 9: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
-	5,  // 10: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
-	38, // 11: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
-	38, // 12: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
-	38, // 13: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
-	38, // 14: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
-	38, // 15: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
-	39, // 16: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
-	38, // 17: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
-	1,  // 18: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
-	2,  // 19: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
-	38, // 20: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
-	39, // 21: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 22: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
-	0,  // 23: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
-	38, // 24: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
-	0,  // 25: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
-	6,  // 26: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
-	3,  // 27: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
-	8,  // 28: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
-	10, // 29: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
-	12, // 30: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
-	14, // 31: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
-	16, // 32: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
-	18, // 33: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
-	20, // 34: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
-	22, // 35: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
-	24, // 36: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
-	26, // 37: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
-	28, // 38: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
-	30, // 39: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
-	32, // 40: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
-	34, // 41: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
-	36, // 42: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
-	7,  // 43: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
-	4,  // 44: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
-	9,  // 45: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
-	11, // 46: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
-	13, // 47: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
-	15, // 48: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
-	17, // 49: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
-	19, // 50: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
-	21, // 51: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
-	23, // 52: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
-	25, // 53: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
-	27, // 54: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
-	29, // 55: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
-	31, // 56: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
-	33, // 57: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
-	35, // 58: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
-	37, // 59: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
-	43, // [43:60] is the sub-list for method output_type
-	26, // [26:43] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	40, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
+	39, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	39, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	39, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	38, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
+	39, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	39, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	39, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
+	41, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
+	5,  // 12: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
+	38, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
+	42, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
+	38, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
+	42, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
+	38, // 17: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
+	38, // 18: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
+	38, // 19: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
+	39, // 20: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
+	38, // 21: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
+	1,  // 22: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
+	2,  // 23: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
+	38, // 24: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
+	39, // 25: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
+	41, // 26: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
+	2,  // 27: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
+	0,  // 28: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
+	38, // 29: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
+	41, // 30: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
+	0,  // 31: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
+	6,  // 32: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
+	3,  // 33: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
+	8,  // 34: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
+	10, // 35: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
+	12, // 36: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
+	14, // 37: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
+	16, // 38: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
+	18, // 39: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
+	20, // 40: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
+	22, // 41: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
+	24, // 42: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
+	26, // 43: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
+	28, // 44: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
+	30, // 45: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
+	32, // 46: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
+	34, // 47: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
+	36, // 48: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
+	7,  // 49: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
+	4,  // 50: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
+	9,  // 51: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
+	11, // 52: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
+	13, // 53: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
+	15, // 54: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
+	17, // 55: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
+	19, // 56: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
+	21, // 57: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
+	23, // 58: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
+	25, // 59: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
+	27, // 60: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
+	29, // 61: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
+	31, // 62: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
+	33, // 63: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
+	35, // 64: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
+	37, // 65: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
+	49, // [49:66] is the sub-list for method output_type
+	32, // [32:49] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_identity_proto_init() }

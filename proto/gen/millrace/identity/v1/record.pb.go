@@ -34,7 +34,9 @@ type UserRecord struct {
 	// Argon2id in the PHC string format; empty: there is no login by a password.
 	Password string `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
 	// Set for a person of the OpenID provider.
-	Provider      *ProviderRecord `protobuf:"bytes,5,opt,name=provider,proto3" json:"provider,omitempty"`
+	Provider *ProviderRecord `protobuf:"bytes,5,opt,name=provider,proto3" json:"provider,omitempty"`
+	// What each role is limited to; none: the role holds everywhere.
+	Grants        []*v1.Grant `protobuf:"bytes,6,rep,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -100,6 +102,13 @@ func (x *UserRecord) GetPassword() string {
 func (x *UserRecord) GetProvider() *ProviderRecord {
 	if x != nil {
 		return x.Provider
+	}
+	return nil
+}
+
+func (x *UserRecord) GetGrants() []*v1.Grant {
+	if x != nil {
+		return x.Grants
 	}
 	return nil
 }
@@ -381,14 +390,16 @@ type TokenRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// SHA-256 of the secret, of 130 random bits.
-	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	User          string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Role          v1.Role                `protobuf:"varint,5,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
-	Apis          []string               `protobuf:"bytes,6,rep,name=apis,proto3" json:"apis,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	LastUsedAt    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	Hash       []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	User       string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	Name       string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Role       v1.Role                `protobuf:"varint,5,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	Apis       []string               `protobuf:"bytes,6,rep,name=apis,proto3" json:"apis,omitempty"`
+	CreatedAt  *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	ExpiresAt  *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	// Beside the person's own limits; not set: none.
+	Scope         *v1.Scope `protobuf:"bytes,10,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,6 +497,13 @@ func (x *TokenRecord) GetLastUsedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *TokenRecord) GetScope() *v1.Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
 // LinkRecord is below identity/links/<id>: a login link that nobody has used.
 type LinkRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -569,7 +587,7 @@ var File_millrace_identity_v1_record_proto protoreflect.FileDescriptor
 
 const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"!millrace/identity/v1/record.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xe7\x01\n" +
+	"!millrace/identity/v1/record.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x9a\x02\n" +
 	"\n" +
 	"UserRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
@@ -577,7 +595,8 @@ const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1a\n" +
 	"\bpassword\x18\x04 \x01(\tR\bpassword\x12@\n" +
-	"\bprovider\x18\x05 \x01(\v2$.millrace.identity.v1.ProviderRecordR\bprovider\"\xda\x01\n" +
+	"\bprovider\x18\x05 \x01(\v2$.millrace.identity.v1.ProviderRecordR\bprovider\x121\n" +
+	"\x06grants\x18\x06 \x03(\v2\x19.millrace.rights.v1.GrantR\x06grants\"\xda\x01\n" +
 	"\x0eProviderRecord\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12=\n" +
@@ -601,7 +620,7 @@ const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\flast_used_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"lastUsedAt\x12\x12\n" +
 	"\x04from\x18\a \x01(\tR\x04from\x12\x14\n" +
-	"\x05agent\x18\b \x01(\tR\x05agent\"\xcf\x02\n" +
+	"\x05agent\x18\b \x01(\tR\x05agent\"\x80\x03\n" +
 	"\vTokenRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
@@ -614,7 +633,9 @@ const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n" +
 	"\flast_used_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUsedAt\"\xad\x01\n" +
+	"lastUsedAt\x12/\n" +
+	"\x05scope\x18\n" +
+	" \x01(\v2\x19.millrace.rights.v1.ScopeR\x05scope\"\xad\x01\n" +
 	"\n" +
 	"LinkRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -648,28 +669,32 @@ var file_millrace_identity_v1_record_proto_goTypes = []any{
 	(*LinkRecord)(nil),            // 6: millrace.identity.v1.LinkRecord
 	(v1.Role)(0),                  // 7: millrace.rights.v1.Role
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*v1.Grant)(nil),              // 9: millrace.rights.v1.Grant
+	(*v1.Scope)(nil),              // 10: millrace.rights.v1.Scope
 }
 var file_millrace_identity_v1_record_proto_depIdxs = []int32{
 	7,  // 0: millrace.identity.v1.UserRecord.role:type_name -> millrace.rights.v1.Role
 	8,  // 1: millrace.identity.v1.UserRecord.created_at:type_name -> google.protobuf.Timestamp
 	1,  // 2: millrace.identity.v1.UserRecord.provider:type_name -> millrace.identity.v1.ProviderRecord
-	8,  // 3: millrace.identity.v1.ProviderRecord.confirmed_at:type_name -> google.protobuf.Timestamp
-	8,  // 4: millrace.identity.v1.ProviderRecord.asking_until:type_name -> google.protobuf.Timestamp
-	8,  // 5: millrace.identity.v1.FlowRecord.expires_at:type_name -> google.protobuf.Timestamp
-	8,  // 6: millrace.identity.v1.SessionRecord.created_at:type_name -> google.protobuf.Timestamp
-	8,  // 7: millrace.identity.v1.SessionRecord.expires_at:type_name -> google.protobuf.Timestamp
-	8,  // 8: millrace.identity.v1.SessionRecord.last_used_at:type_name -> google.protobuf.Timestamp
-	7,  // 9: millrace.identity.v1.TokenRecord.role:type_name -> millrace.rights.v1.Role
-	8,  // 10: millrace.identity.v1.TokenRecord.created_at:type_name -> google.protobuf.Timestamp
-	8,  // 11: millrace.identity.v1.TokenRecord.expires_at:type_name -> google.protobuf.Timestamp
-	8,  // 12: millrace.identity.v1.TokenRecord.last_used_at:type_name -> google.protobuf.Timestamp
-	7,  // 13: millrace.identity.v1.LinkRecord.role:type_name -> millrace.rights.v1.Role
-	8,  // 14: millrace.identity.v1.LinkRecord.expires_at:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	9,  // 3: millrace.identity.v1.UserRecord.grants:type_name -> millrace.rights.v1.Grant
+	8,  // 4: millrace.identity.v1.ProviderRecord.confirmed_at:type_name -> google.protobuf.Timestamp
+	8,  // 5: millrace.identity.v1.ProviderRecord.asking_until:type_name -> google.protobuf.Timestamp
+	8,  // 6: millrace.identity.v1.FlowRecord.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 7: millrace.identity.v1.SessionRecord.created_at:type_name -> google.protobuf.Timestamp
+	8,  // 8: millrace.identity.v1.SessionRecord.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 9: millrace.identity.v1.SessionRecord.last_used_at:type_name -> google.protobuf.Timestamp
+	7,  // 10: millrace.identity.v1.TokenRecord.role:type_name -> millrace.rights.v1.Role
+	8,  // 11: millrace.identity.v1.TokenRecord.created_at:type_name -> google.protobuf.Timestamp
+	8,  // 12: millrace.identity.v1.TokenRecord.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 13: millrace.identity.v1.TokenRecord.last_used_at:type_name -> google.protobuf.Timestamp
+	10, // 14: millrace.identity.v1.TokenRecord.scope:type_name -> millrace.rights.v1.Scope
+	7,  // 15: millrace.identity.v1.LinkRecord.role:type_name -> millrace.rights.v1.Role
+	8,  // 16: millrace.identity.v1.LinkRecord.expires_at:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_record_proto_init() }

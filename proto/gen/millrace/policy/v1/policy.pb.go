@@ -2298,10 +2298,11 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\bEncoding\x12\x18\n" +
 	"\x14ENCODING_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENCODING_JSON_IETF\x10\x01\x12\x17\n" +
-	"\x13ENCODING_JUNOS_TEXT\x10\x022\x97\x02\n" +
+	"\x13ENCODING_JUNOS_TEXT\x10\x022\xaa\x02\n" +
 	"\rPolicyService\x12T\n" +
-	"\x05Check\x12 .millrace.policy.v1.CheckRequest\x1a!.millrace.policy.v1.CheckResponse\"\x06\xea\xb5\x18\x02\b\x02\x12Q\n" +
-	"\x04Plan\x12\x1f.millrace.policy.v1.PlanRequest\x1a .millrace.policy.v1.PlanResponse\"\x06\xea\xb5\x18\x02\b\x02\x12]\n" +
+	"\x05Check\x12 .millrace.policy.v1.CheckRequest\x1a!.millrace.policy.v1.CheckResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
+	"\x04Plan\x12\x1f.millrace.policy.v1.PlanRequest\x1a .millrace.policy.v1.PlanResponse\"\x19\xea\xb5\x18\x15\b\x02\x1a\x112\x0f\n" +
+	"\x05plans\x12\x06router\x12]\n" +
 	"\bCircuits\x12#.millrace.policy.v1.CircuitsRequest\x1a$.millrace.policy.v1.CircuitsResponse\"\x06\xea\xb5\x18\x02\b\x02B\xd3\x01\n" +
 	"\x16com.millrace.policy.v1B\vPolicyProtoP\x01ZBgithub.com/millrace/millrace/proto/gen/millrace/policy/v1;policyv1\xa2\x02\x03MPX\xaa\x02\x12Millrace.Policy.V1\xca\x02\x12Millrace\\Policy\\V1\xe2\x02\x1eMillrace\\Policy\\V1\\GPBMetadata\xea\x02\x14Millrace::Policy::V1b\x06proto3"
 

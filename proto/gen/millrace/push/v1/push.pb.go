@@ -10,7 +10,7 @@ package pushv1
 
 import (
 	v11 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
-	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
+	v12 "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	v1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -218,7 +218,9 @@ type ChangeSet struct {
 	TraceParent string `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
 	// What queues are guaranteed on single ports once it is verified: those in force when it was planned, and those of the
 	// request in their place. Only where the policy has a split.
-	Splits        []*v11.PortSplit `protobuf:"bytes,33,rep,name=splits,proto3" json:"splits,omitempty"`
+	Splits []*v11.PortSplit `protobuf:"bytes,33,rep,name=splits,proto3" json:"splits,omitempty"`
+	// What its author may change; not set: everything. A plan that touches another router is not made.
+	Limits        *v12.Limits `protobuf:"bytes,34,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -431,6 +433,13 @@ func (x *ChangeSet) GetTraceParent() string {
 func (x *ChangeSet) GetSplits() []*v11.PortSplit {
 	if x != nil {
 		return x.Splits
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetLimits() *v12.Limits {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -1492,7 +1501,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\x91\b\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xc5\b\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1523,7 +1532,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\arepairs\x18\x1e \x03(\tR\arepairs\x128\n" +
 	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\x12!\n" +
 	"\ftrace_parent\x18  \x01(\tR\vtraceParent\x125\n" +
-	"\x06splits\x18! \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\"\x8f\x01\n" +
+	"\x06splits\x18! \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\x122\n" +
+	"\x06limits\x18\" \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1621,20 +1631,28 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x16DEVICE_STATE_CONFIRMED\x10\x03\x12\x1c\n" +
 	"\x18DEVICE_STATE_ROLLED_BACK\x10\x04\x12\x17\n" +
 	"\x13DEVICE_STATE_FAILED\x10\x05\x12\x18\n" +
-	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xae\b\n" +
-	"\rChangeService\x12U\n" +
-	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12M\n" +
-	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12J\n" +
-	"\x03Get\x12\x1c.millrace.push.v1.GetRequest\x1a\x1d.millrace.push.v1.GetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
-	"\aApprove\x12 .millrace.push.v1.ApproveRequest\x1a!.millrace.push.v1.ApproveResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12R\n" +
-	"\x05Apply\x12\x1e.millrace.push.v1.ApplyRequest\x1a\x1f.millrace.push.v1.ApplyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12[\n" +
-	"\bRollback\x12!.millrace.push.v1.RollbackRequest\x1a\".millrace.push.v1.RollbackResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12R\n" +
-	"\x05Abort\x12\x1e.millrace.push.v1.AbortRequest\x1a\x1f.millrace.push.v1.AbortResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12U\n" +
-	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12[\n" +
-	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12b\n" +
-	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
-	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponse\"\x06\xea\xb5\x18\x02\b\x02\x12V\n" +
-	"\aInForce\x12 .millrace.push.v1.InForceRequest\x1a!.millrace.push.v1.InForceResponse\"\x06\xea\xb5\x18\x02\b\x02B\xc3\x01\n" +
+	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xdf\t\n" +
+	"\rChangeService\x12n\n" +
+	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\"!\xea\xb5\x18\x1d\b\x03\x10\x01\x1a\x17\n" +
+	"\rsplits.router\x1a\x06policy\x12j\n" +
+	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\"#\xea\xb5\x18\x1f\b\x02\x1a\x1b2\x19\n" +
+	"\achanges\x12\x0edevices.device\x12J\n" +
+	"\x03Get\x12\x1c.millrace.push.v1.GetRequest\x1a\x1d.millrace.push.v1.GetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
+	"\aApprove\x12 .millrace.push.v1.ApproveRequest\x1a!.millrace.push.v1.ApproveResponse\"\f\xea\xb5\x18\b\b\x04\x10\x01\x1a\x02 \x01\x12V\n" +
+	"\x05Apply\x12\x1e.millrace.push.v1.ApplyRequest\x1a\x1f.millrace.push.v1.ApplyResponse\"\f\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x12_\n" +
+	"\bRollback\x12!.millrace.push.v1.RollbackRequest\x1a\".millrace.push.v1.RollbackResponse\"\f\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x12V\n" +
+	"\x05Abort\x12\x1e.millrace.push.v1.AbortRequest\x1a\x1f.millrace.push.v1.AbortResponse\"\f\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x12_\n" +
+	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\"\x12\xea\xb5\x18\x0e\b\x03\x10\x01\x1a\b\n" +
+	"\x06router\x12e\n" +
+	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\"\x12\xea\xb5\x18\x0e\b\x04\x10\x01\x1a\b\n" +
+	"\x06router\x12w\n" +
+	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponse\"\x1b\xea\xb5\x18\x17\b\x02\x1a\x132\x11\n" +
+	"\afreezes\x12\x06router\x12\x88\x01\n" +
+	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponse\"2\xea\xb5\x18.\b\x02\x1a*2\x10\n" +
+	"\x06drifts\x12\x06router2\x16\n" +
+	"\fnot_compared\x12\x06router\x12k\n" +
+	"\aInForce\x12 .millrace.push.v1.InForceRequest\x1a!.millrace.push.v1.InForceResponse\"\x1b\xea\xb5\x18\x17\b\x02\x1a\x132\x11\n" +
+	"\arouters\x12\x06routerB\xc3\x01\n" +
 	"\x14com.millrace.push.v1B\tPushProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/push/v1;pushv1\xa2\x02\x03MPX\xaa\x02\x10Millrace.Push.V1\xca\x02\x10Millrace\\Push\\V1\xe2\x02\x1cMillrace\\Push\\V1\\GPBMetadata\xea\x02\x12Millrace::Push::V1b\x06proto3"
 
 var (
@@ -1679,18 +1697,19 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*Size)(nil),                  // 24: millrace.push.v1.Size
 	(*v11.RefusedCircuit)(nil),    // 25: millrace.policy.v1.RefusedCircuit
 	(*v11.PortSplit)(nil),         // 26: millrace.policy.v1.PortSplit
-	(*v11.RouterPlan)(nil),        // 27: millrace.policy.v1.RouterPlan
-	(v11.Encoding)(0),             // 28: millrace.policy.v1.Encoding
-	(*FreezeRequest)(nil),         // 29: millrace.push.v1.FreezeRequest
-	(*UnfreezeRequest)(nil),       // 30: millrace.push.v1.UnfreezeRequest
-	(*ListFreezesRequest)(nil),    // 31: millrace.push.v1.ListFreezesRequest
-	(*ListDriftRequest)(nil),      // 32: millrace.push.v1.ListDriftRequest
-	(*InForceRequest)(nil),        // 33: millrace.push.v1.InForceRequest
-	(*FreezeResponse)(nil),        // 34: millrace.push.v1.FreezeResponse
-	(*UnfreezeResponse)(nil),      // 35: millrace.push.v1.UnfreezeResponse
-	(*ListFreezesResponse)(nil),   // 36: millrace.push.v1.ListFreezesResponse
-	(*ListDriftResponse)(nil),     // 37: millrace.push.v1.ListDriftResponse
-	(*InForceResponse)(nil),       // 38: millrace.push.v1.InForceResponse
+	(*v12.Limits)(nil),            // 27: millrace.rights.v1.Limits
+	(*v11.RouterPlan)(nil),        // 28: millrace.policy.v1.RouterPlan
+	(v11.Encoding)(0),             // 29: millrace.policy.v1.Encoding
+	(*FreezeRequest)(nil),         // 30: millrace.push.v1.FreezeRequest
+	(*UnfreezeRequest)(nil),       // 31: millrace.push.v1.UnfreezeRequest
+	(*ListFreezesRequest)(nil),    // 32: millrace.push.v1.ListFreezesRequest
+	(*ListDriftRequest)(nil),      // 33: millrace.push.v1.ListDriftRequest
+	(*InForceRequest)(nil),        // 34: millrace.push.v1.InForceRequest
+	(*FreezeResponse)(nil),        // 35: millrace.push.v1.FreezeResponse
+	(*UnfreezeResponse)(nil),      // 36: millrace.push.v1.UnfreezeResponse
+	(*ListFreezesResponse)(nil),   // 37: millrace.push.v1.ListFreezesResponse
+	(*ListDriftResponse)(nil),     // 38: millrace.push.v1.ListDriftResponse
+	(*InForceResponse)(nil),       // 39: millrace.push.v1.InForceResponse
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
@@ -1704,52 +1723,53 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	25, // 8: millrace.push.v1.ChangeSet.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
 	20, // 9: millrace.push.v1.ChangeSet.collected:type_name -> google.protobuf.Timestamp
 	26, // 10: millrace.push.v1.ChangeSet.splits:type_name -> millrace.policy.v1.PortSplit
-	0,  // 11: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	20, // 12: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	27, // 13: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 14: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
-	1,  // 15: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	20, // 16: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	20, // 17: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	20, // 18: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	28, // 19: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
-	26, // 20: millrace.push.v1.CreateRequest.splits:type_name -> millrace.policy.v1.PortSplit
-	2,  // 21: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 22: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 23: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 24: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 25: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 26: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 27: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 28: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 29: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 30: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 31: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 32: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 33: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	18, // 34: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
-	29, // 35: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
-	30, // 36: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
-	31, // 37: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
-	32, // 38: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
-	33, // 39: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
-	7,  // 40: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 41: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 42: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 43: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 44: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 45: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	19, // 46: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
-	34, // 47: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
-	35, // 48: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
-	36, // 49: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
-	37, // 50: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
-	38, // 51: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
-	40, // [40:52] is the sub-list for method output_type
-	28, // [28:40] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	27, // 11: millrace.push.v1.ChangeSet.limits:type_name -> millrace.rights.v1.Limits
+	0,  // 12: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	20, // 13: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	28, // 14: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 15: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
+	1,  // 16: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	20, // 17: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	20, // 18: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	20, // 19: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	29, // 20: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	26, // 21: millrace.push.v1.CreateRequest.splits:type_name -> millrace.policy.v1.PortSplit
+	2,  // 22: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 23: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 24: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 25: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 26: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 27: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 28: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 29: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 30: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 31: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 32: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 33: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 34: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	18, // 35: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
+	30, // 36: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
+	31, // 37: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
+	32, // 38: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
+	33, // 39: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
+	34, // 40: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
+	7,  // 41: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 42: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 43: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 44: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 45: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 46: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 47: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	35, // 48: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	36, // 49: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	37, // 50: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	38, // 51: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
+	39, // 52: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
+	41, // [41:53] is the sub-list for method output_type
+	29, // [29:41] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }

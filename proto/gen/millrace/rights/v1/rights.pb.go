@@ -99,7 +99,10 @@ type Right struct {
 	// Least role that may make the call.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
 	// The call changes something: a record, a router, or what other calls answer.
-	Changes       bool `protobuf:"varint,2,opt,name=changes,proto3" json:"changes,omitempty"`
+	Changes bool `protobuf:"varint,2,opt,name=changes,proto3" json:"changes,omitempty"`
+	// What the call is about, for those whose role is limited to some routers, VPNs and policies. Without it they cannot
+	// make a call that changes something, and read the whole answer of another one.
+	Subject       *Subject `protobuf:"bytes,3,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -148,6 +151,335 @@ func (x *Right) GetChanges() bool {
 	return false
 }
 
+func (x *Right) GetSubject() *Subject {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+// Subject says where a call names routers, VPNs and policies. A path is a field, and after each dot a field of that message,
+// or of each message of that list. The name "" stands for all of the kind, and so does the path "*".
+type Subject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Paths of the request.
+	Routers  []string `protobuf:"bytes,1,rep,name=routers,proto3" json:"routers,omitempty"`
+	Vpns     []string `protobuf:"bytes,2,rep,name=vpns,proto3" json:"vpns,omitempty"`
+	Policies []string `protobuf:"bytes,3,rep,name=policies,proto3" json:"policies,omitempty"`
+	// The request names a record, and the service that has the record says what it is about.
+	Record bool `protobuf:"varint,4,opt,name=record,proto3" json:"record,omitempty"`
+	// It is about the caller's own login, which no limit takes away.
+	Own bool `protobuf:"varint,5,opt,name=own,proto3" json:"own,omitempty"`
+	// Lists of the answer, of which each caller gets its part.
+	Lists         []*Listed `protobuf:"bytes,6,rep,name=lists,proto3" json:"lists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subject) Reset() {
+	*x = Subject{}
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subject) ProtoMessage() {}
+
+func (x *Subject) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subject.ProtoReflect.Descriptor instead.
+func (*Subject) Descriptor() ([]byte, []int) {
+	return file_millrace_rights_v1_rights_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Subject) GetRouters() []string {
+	if x != nil {
+		return x.Routers
+	}
+	return nil
+}
+
+func (x *Subject) GetVpns() []string {
+	if x != nil {
+		return x.Vpns
+	}
+	return nil
+}
+
+func (x *Subject) GetPolicies() []string {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
+func (x *Subject) GetRecord() bool {
+	if x != nil {
+		return x.Record
+	}
+	return false
+}
+
+func (x *Subject) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
+}
+
+func (x *Subject) GetLists() []*Listed {
+	if x != nil {
+		return x.Lists
+	}
+	return nil
+}
+
+// Listed is a list of an answer. Paths begin at an element; "." is the element itself. One that names several is shown where
+// one of them is within the limits, and one that names none always.
+type Listed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	List          string                 `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	Routers       []string               `protobuf:"bytes,2,rep,name=routers,proto3" json:"routers,omitempty"`
+	Vpns          []string               `protobuf:"bytes,3,rep,name=vpns,proto3" json:"vpns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Listed) Reset() {
+	*x = Listed{}
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Listed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Listed) ProtoMessage() {}
+
+func (x *Listed) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listed.ProtoReflect.Descriptor instead.
+func (*Listed) Descriptor() ([]byte, []int) {
+	return file_millrace_rights_v1_rights_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Listed) GetList() string {
+	if x != nil {
+		return x.List
+	}
+	return ""
+}
+
+func (x *Listed) GetRouters() []string {
+	if x != nil {
+		return x.Routers
+	}
+	return nil
+}
+
+func (x *Listed) GetVpns() []string {
+	if x != nil {
+		return x.Vpns
+	}
+	return nil
+}
+
+// Scope is some routers, VPNs and policies, by patterns such as edge-*, where * is any text and ? one character. A kind
+// without patterns is nothing of that kind, and a scope without any is everything.
+type Scope struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Routers       []string               `protobuf:"bytes,1,rep,name=routers,proto3" json:"routers,omitempty"`
+	Vpns          []string               `protobuf:"bytes,2,rep,name=vpns,proto3" json:"vpns,omitempty"`
+	Policies      []string               `protobuf:"bytes,3,rep,name=policies,proto3" json:"policies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scope) Reset() {
+	*x = Scope{}
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scope) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scope) ProtoMessage() {}
+
+func (x *Scope) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scope.ProtoReflect.Descriptor instead.
+func (*Scope) Descriptor() ([]byte, []int) {
+	return file_millrace_rights_v1_rights_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Scope) GetRouters() []string {
+	if x != nil {
+		return x.Routers
+	}
+	return nil
+}
+
+func (x *Scope) GetVpns() []string {
+	if x != nil {
+		return x.Vpns
+	}
+	return nil
+}
+
+func (x *Scope) GetPolicies() []string {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
+// Grant is a role for a scope.
+type Grant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          Role                   `protobuf:"varint,1,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	Scope         *Scope                 `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_millrace_rights_v1_rights_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Grant) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_ROLE_UNSPECIFIED
+}
+
+func (x *Grant) GetScope() *Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+// Limits of a caller: what a call is about must be within a grant of the role that the call needs, and within the scope.
+type Limits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// None: the role holds everywhere.
+	Grants []*Grant `protobuf:"bytes,1,rep,name=grants,proto3" json:"grants,omitempty"`
+	// Of the token that was shown.
+	Scope         *Scope `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Limits) Reset() {
+	*x = Limits{}
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limits) ProtoMessage() {}
+
+func (x *Limits) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_rights_v1_rights_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limits.ProtoReflect.Descriptor instead.
+func (*Limits) Descriptor() ([]byte, []int) {
+	return file_millrace_rights_v1_rights_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Limits) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *Limits) GetScope() *Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
 var file_millrace_rights_v1_rights_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
@@ -171,10 +503,32 @@ var File_millrace_rights_v1_rights_proto protoreflect.FileDescriptor
 
 const file_millrace_rights_v1_rights_proto_rawDesc = "" +
 	"\n" +
-	"\x1fmillrace/rights/v1/rights.proto\x12\x12millrace.rights.v1\x1a google/protobuf/descriptor.proto\"O\n" +
+	"\x1fmillrace/rights/v1/rights.proto\x12\x12millrace.rights.v1\x1a google/protobuf/descriptor.proto\"\x86\x01\n" +
 	"\x05Right\x12,\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12\x18\n" +
-	"\achanges\x18\x02 \x01(\bR\achanges*\x86\x01\n" +
+	"\achanges\x18\x02 \x01(\bR\achanges\x125\n" +
+	"\asubject\x18\x03 \x01(\v2\x1b.millrace.rights.v1.SubjectR\asubject\"\xaf\x01\n" +
+	"\aSubject\x12\x18\n" +
+	"\arouters\x18\x01 \x03(\tR\arouters\x12\x12\n" +
+	"\x04vpns\x18\x02 \x03(\tR\x04vpns\x12\x1a\n" +
+	"\bpolicies\x18\x03 \x03(\tR\bpolicies\x12\x16\n" +
+	"\x06record\x18\x04 \x01(\bR\x06record\x12\x10\n" +
+	"\x03own\x18\x05 \x01(\bR\x03own\x120\n" +
+	"\x05lists\x18\x06 \x03(\v2\x1a.millrace.rights.v1.ListedR\x05lists\"J\n" +
+	"\x06Listed\x12\x12\n" +
+	"\x04list\x18\x01 \x01(\tR\x04list\x12\x18\n" +
+	"\arouters\x18\x02 \x03(\tR\arouters\x12\x12\n" +
+	"\x04vpns\x18\x03 \x03(\tR\x04vpns\"Q\n" +
+	"\x05Scope\x12\x18\n" +
+	"\arouters\x18\x01 \x03(\tR\arouters\x12\x12\n" +
+	"\x04vpns\x18\x02 \x03(\tR\x04vpns\x12\x1a\n" +
+	"\bpolicies\x18\x03 \x03(\tR\bpolicies\"f\n" +
+	"\x05Grant\x12,\n" +
+	"\x04role\x18\x01 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12/\n" +
+	"\x05scope\x18\x02 \x01(\v2\x19.millrace.rights.v1.ScopeR\x05scope\"l\n" +
+	"\x06Limits\x121\n" +
+	"\x06grants\x18\x01 \x03(\v2\x19.millrace.rights.v1.GrantR\x06grants\x12/\n" +
+	"\x05scope\x18\x02 \x01(\v2\x19.millrace.rights.v1.ScopeR\x05scope*\x86\x01\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vROLE_NOBODY\x10\x01\x12\x0f\n" +
@@ -200,21 +554,32 @@ func file_millrace_rights_v1_rights_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_rights_v1_rights_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_rights_v1_rights_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_millrace_rights_v1_rights_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_millrace_rights_v1_rights_proto_goTypes = []any{
 	(Role)(0),                          // 0: millrace.rights.v1.Role
 	(*Right)(nil),                      // 1: millrace.rights.v1.Right
-	(*descriptorpb.MethodOptions)(nil), // 2: google.protobuf.MethodOptions
+	(*Subject)(nil),                    // 2: millrace.rights.v1.Subject
+	(*Listed)(nil),                     // 3: millrace.rights.v1.Listed
+	(*Scope)(nil),                      // 4: millrace.rights.v1.Scope
+	(*Grant)(nil),                      // 5: millrace.rights.v1.Grant
+	(*Limits)(nil),                     // 6: millrace.rights.v1.Limits
+	(*descriptorpb.MethodOptions)(nil), // 7: google.protobuf.MethodOptions
 }
 var file_millrace_rights_v1_rights_proto_depIdxs = []int32{
 	0, // 0: millrace.rights.v1.Right.role:type_name -> millrace.rights.v1.Role
-	2, // 1: millrace.rights.v1.needs:extendee -> google.protobuf.MethodOptions
-	1, // 2: millrace.rights.v1.needs:type_name -> millrace.rights.v1.Right
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	2, // [2:3] is the sub-list for extension type_name
-	1, // [1:2] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 1: millrace.rights.v1.Right.subject:type_name -> millrace.rights.v1.Subject
+	3, // 2: millrace.rights.v1.Subject.lists:type_name -> millrace.rights.v1.Listed
+	0, // 3: millrace.rights.v1.Grant.role:type_name -> millrace.rights.v1.Role
+	4, // 4: millrace.rights.v1.Grant.scope:type_name -> millrace.rights.v1.Scope
+	5, // 5: millrace.rights.v1.Limits.grants:type_name -> millrace.rights.v1.Grant
+	4, // 6: millrace.rights.v1.Limits.scope:type_name -> millrace.rights.v1.Scope
+	7, // 7: millrace.rights.v1.needs:extendee -> google.protobuf.MethodOptions
+	1, // 8: millrace.rights.v1.needs:type_name -> millrace.rights.v1.Right
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	8, // [8:9] is the sub-list for extension type_name
+	7, // [7:8] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_millrace_rights_v1_rights_proto_init() }
@@ -228,7 +593,7 @@ func file_millrace_rights_v1_rights_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_rights_v1_rights_proto_rawDesc), len(file_millrace_rights_v1_rights_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   1,
+			NumMessages:   6,
 			NumExtensions: 1,
 			NumServices:   0,
 		},

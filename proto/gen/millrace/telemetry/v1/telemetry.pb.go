@@ -327,9 +327,10 @@ const file_millrace_telemetry_v1_telemetry_proto_rawDesc = "" +
 	"\tconnected\x18\x03 \x01(\bR\tconnected\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12;\n" +
 	"\vlast_update\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUpdate2}\n" +
-	"\x19TelemetryCollectorService\x12`\n" +
-	"\aDevices\x12%.millrace.telemetry.v1.DevicesRequest\x1a&.millrace.telemetry.v1.DevicesResponse\"\x06\xea\xb5\x18\x02\b\x02B\xeb\x01\n" +
+	"lastUpdate2\x90\x01\n" +
+	"\x19TelemetryCollectorService\x12s\n" +
+	"\aDevices\x12%.millrace.telemetry.v1.DevicesRequest\x1a&.millrace.telemetry.v1.DevicesResponse\"\x19\xea\xb5\x18\x15\b\x02\x1a\x112\x0f\n" +
+	"\adevices\x12\x04nameB\xeb\x01\n" +
 	"\x19com.millrace.telemetry.v1B\x0eTelemetryProtoP\x01ZHgithub.com/millrace/millrace/proto/gen/millrace/telemetry/v1;telemetryv1\xa2\x02\x03MTX\xaa\x02\x15Millrace.Telemetry.V1\xca\x02\x15Millrace\\Telemetry\\V1\xe2\x02!Millrace\\Telemetry\\V1\\GPBMetadata\xea\x02\x17Millrace::Telemetry::V1b\x06proto3"
 
 var (

@@ -1880,16 +1880,23 @@ const file_millrace_vpn_v1_vpn_proto_rawDesc = "" +
 	"\x06active\x18\x03 \x01(\rR\x06active\x12\x1e\n" +
 	"\n" +
 	"throughput\x18\x04 \x01(\x01R\n" +
-	"throughput2\xa5\x04\n" +
+	"throughput2\xb3\x05\n" +
 	"\n" +
-	"VpnService\x12N\n" +
-	"\x05Flows\x12\x1d.millrace.vpn.v1.FlowsRequest\x1a\x1e.millrace.vpn.v1.FlowsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12T\n" +
-	"\aWeights\x12\x1f.millrace.vpn.v1.WeightsRequest\x1a .millrace.vpn.v1.WeightsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12_\n" +
+	"VpnService\x12v\n" +
+	"\x05Flows\x12\x1d.millrace.vpn.v1.FlowsRequest\x1a\x1e.millrace.vpn.v1.FlowsResponse\".\xea\xb5\x18*\b\x02\x1a&2\f\n" +
+	"\x05flows\x1a\x03vpn2\t\n" +
+	"\x04vpns\x1a\x01.2\v\n" +
+	"\x03pes\x12\x04name\x12\x81\x01\n" +
+	"\aWeights\x12\x1f.millrace.vpn.v1.WeightsRequest\x1a .millrace.vpn.v1.WeightsResponse\"3\xea\xb5\x18/\b\x02\x1a+2\x0e\n" +
+	"\aweights\x1a\x03vpn2\f\n" +
+	"\aunknown\x1a\x01.2\v\n" +
+	"\x03pes\x12\x04name\x12n\n" +
 	"\n" +
-	"SetWeights\x12\".millrace.vpn.v1.SetWeightsRequest\x1a#.millrace.vpn.v1.SetWeightsResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12b\n" +
-	"\vApplyPolicy\x12#.millrace.vpn.v1.ApplyPolicyRequest\x1a$.millrace.vpn.v1.ApplyPolicyResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12V\n" +
-	"\aRestore\x12\x1f.millrace.vpn.v1.RestoreRequest\x1a .millrace.vpn.v1.RestoreResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12T\n" +
-	"\aHistory\x12\x1f.millrace.vpn.v1.HistoryRequest\x1a .millrace.vpn.v1.HistoryResponse\"\x06\xea\xb5\x18\x02\b\x022i\n" +
+	"SetWeights\x12\".millrace.vpn.v1.SetWeightsRequest\x1a#.millrace.vpn.v1.SetWeightsResponse\"\x17\xea\xb5\x18\x13\b\x04\x10\x01\x1a\r\x12\vweights.vpn\x12o\n" +
+	"\vApplyPolicy\x12#.millrace.vpn.v1.ApplyPolicyRequest\x1a$.millrace.vpn.v1.ApplyPolicyResponse\"\x15\xea\xb5\x18\x11\b\x04\x10\x01\x1a\v\x12\x01*\x1a\x06policy\x12[\n" +
+	"\aRestore\x12\x1f.millrace.vpn.v1.RestoreRequest\x1a .millrace.vpn.v1.RestoreResponse\"\r\xea\xb5\x18\t\b\x04\x10\x01\x1a\x03\x12\x01*\x12k\n" +
+	"\aHistory\x12\x1f.millrace.vpn.v1.HistoryRequest\x1a .millrace.vpn.v1.HistoryResponse\"\x1d\xea\xb5\x18\x19\b\x02\x1a\x152\x13\n" +
+	"\achanges\x1a\bdiff.vpn2i\n" +
 	"\x0fVpnAgentService\x12V\n" +
 	"\aInstall\x12\x1f.millrace.vpn.v1.InstallRequest\x1a .millrace.vpn.v1.InstallResponse\"\b\xea\xb5\x18\x04\b\x06\x10\x01B\xbb\x01\n" +
 	"\x13com.millrace.vpn.v1B\bVpnProtoP\x01Z<github.com/millrace/millrace/proto/gen/millrace/vpn/v1;vpnv1\xa2\x02\x03MVX\xaa\x02\x0fMillrace.Vpn.V1\xca\x02\x0fMillrace\\Vpn\\V1\xe2\x02\x1bMillrace\\Vpn\\V1\\GPBMetadata\xea\x02\x11Millrace::Vpn::V1b\x06proto3"

@@ -117,7 +117,7 @@ type IdentityServiceClient interface {
 	SetPassword(context.Context, *connect.Request[v1.SetPasswordRequest]) (*connect.Response[v1.SetPasswordResponse], error)
 	// ListUsers lists people.
 	ListUsers(context.Context, *connect.Request[v1.ListUsersRequest]) (*connect.Response[v1.ListUsersResponse], error)
-	// PutUser adds a person, or gives another role.
+	// PutUser adds a person, or gives another role and scope.
 	PutUser(context.Context, *connect.Request[v1.PutUserRequest]) (*connect.Response[v1.PutUserResponse], error)
 	// DeleteUser removes a person with all sessions and tokens.
 	DeleteUser(context.Context, *connect.Request[v1.DeleteUserRequest]) (*connect.Response[v1.DeleteUserResponse], error)
@@ -379,7 +379,7 @@ type IdentityServiceHandler interface {
 	SetPassword(context.Context, *connect.Request[v1.SetPasswordRequest]) (*connect.Response[v1.SetPasswordResponse], error)
 	// ListUsers lists people.
 	ListUsers(context.Context, *connect.Request[v1.ListUsersRequest]) (*connect.Response[v1.ListUsersResponse], error)
-	// PutUser adds a person, or gives another role.
+	// PutUser adds a person, or gives another role and scope.
 	PutUser(context.Context, *connect.Request[v1.PutUserRequest]) (*connect.Response[v1.PutUserResponse], error)
 	// DeleteUser removes a person with all sessions and tokens.
 	DeleteUser(context.Context, *connect.Request[v1.DeleteUserRequest]) (*connect.Response[v1.DeleteUserResponse], error)

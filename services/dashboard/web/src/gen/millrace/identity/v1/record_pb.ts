@@ -8,7 +8,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Role } from "../../rights/v1/rights_pb";
+import type { Grant, Role, Scope } from "../../rights/v1/rights_pb";
 import { file_millrace_rights_v1_rights } from "../../rights/v1/rights_pb";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/identity/v1/record.proto.
  */
 export const file_millrace_identity_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("CiFtaWxscmFjZS9pZGVudGl0eS92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmlkZW50aXR5LnYxIrwBCgpVc2VyUmVjb3JkEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBhc3N3b3JkGAQgASgJEjYKCHByb3ZpZGVyGAUgASgLMiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHJvdmlkZXJSZWNvcmQipgEKDlByb3ZpZGVyUmVjb3JkEg4KBmlzc3VlchgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEjAKDGNvbmZpcm1lZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmcmVzaBgEIAEoCRIwCgxhc2tpbmdfdW50aWwYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIh0KDVN1YmplY3RSZWNvcmQSDAoEdXNlchgBIAEoCSI8CgpGbG93UmVjb3JkEi4KCmV4cGlyZXNfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuYBCg1TZXNzaW9uUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGZyb20YByABKAkSDQoFYWdlbnQYCCABKAkiiwIKC1Rva2VuUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRIMCgRuYW1lGAQgASgJEiYKBHJvbGUYBSABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIMCgRhcGlzGAYgAygJEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijAEKCkxpbmtSZWNvcmQSCgoCaWQYASABKAkSDAoEaGFzaBgCIAEoDBIMCgR1c2VyGAMgASgJEiYKBHJvbGUYBCABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcELhAQoYY29tLm1pbGxyYWNlLmlkZW50aXR5LnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiFtaWxscmFjZS9pZGVudGl0eS92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmlkZW50aXR5LnYxIucBCgpVc2VyUmVjb3JkEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBhc3N3b3JkGAQgASgJEjYKCHByb3ZpZGVyGAUgASgLMiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHJvdmlkZXJSZWNvcmQSKQoGZ3JhbnRzGAYgAygLMhkubWlsbHJhY2UucmlnaHRzLnYxLkdyYW50IqYBCg5Qcm92aWRlclJlY29yZBIOCgZpc3N1ZXIYASABKAkSDwoHc3ViamVjdBgCIAEoCRIwCgxjb25maXJtZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3JlZnJlc2gYBCABKAkSMAoMYXNraW5nX3VudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIdCg1TdWJqZWN0UmVjb3JkEgwKBHVzZXIYASABKAkiPAoKRmxvd1JlY29yZBIuCgpleHBpcmVzX2F0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLmAQoNU2Vzc2lvblJlY29yZBIKCgJpZBgBIAEoCRIMCgRoYXNoGAIgASgMEgwKBHVzZXIYAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRmcm9tGAcgASgJEg0KBWFnZW50GAggASgJIrUCCgtUb2tlblJlY29yZBIKCgJpZBgBIAEoCRIMCgRoYXNoGAIgASgMEgwKBHVzZXIYAyABKAkSDAoEbmFtZRgEIAEoCRImCgRyb2xlGAUgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgGIAMoCRIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBXNjb3BlGAogASgLMhkubWlsbHJhY2UucmlnaHRzLnYxLlNjb3BlIowBCgpMaW5rUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRImCgRyb2xlGAQgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBC4QEKGGNvbS5taWxscmFjZS5pZGVudGl0eS52MUILUmVjb3JkUHJvdG9QAVpGZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvaWRlbnRpdHkvdjE7aWRlbnRpdHl2MaICA01JWKoCFE1pbGxyYWNlLklkZW50aXR5LlYxygIUTWlsbHJhY2VcSWRlbnRpdHlcVjHiAiBNaWxscmFjZVxJZGVudGl0eVxWMVxHUEJNZXRhZGF0YeoCFk1pbGxyYWNlOjpJZGVudGl0eTo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * UserRecord is below identity/users/<name>.
@@ -52,6 +52,13 @@ export type UserRecord = Message<"millrace.identity.v1.UserRecord"> & {
    * @generated from field: millrace.identity.v1.ProviderRecord provider = 5;
    */
   provider?: ProviderRecord | undefined;
+
+  /**
+   * What each role is limited to; none: the role holds everywhere.
+   *
+   * @generated from field: repeated millrace.rights.v1.Grant grants = 6;
+   */
+  grants: Grant[];
 };
 
 /**
@@ -252,6 +259,13 @@ export type TokenRecord = Message<"millrace.identity.v1.TokenRecord"> & {
    * @generated from field: google.protobuf.Timestamp last_used_at = 9;
    */
   lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * Beside the person's own limits; not set: none.
+   *
+   * @generated from field: millrace.rights.v1.Scope scope = 10;
+   */
+  scope?: Scope | undefined;
 };
 
 /**

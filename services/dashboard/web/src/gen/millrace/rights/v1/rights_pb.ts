@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/rights/v1/rights.proto.
  */
 export const file_millrace_rights_v1_rights: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9yaWdodHMvdjEvcmlnaHRzLnByb3RvEhJtaWxscmFjZS5yaWdodHMudjEiQAoFUmlnaHQSJgoEcm9sZRgBIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEg8KB2NoYW5nZXMYAiABKAgqhgEKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg8KC1JPTEVfTk9CT0RZEAESDwoLUk9MRV9WSUVXRVIQAhIRCg1ST0xFX09QRVJBVE9SEAMSEQoNUk9MRV9BUFBST1ZFUhAEEg4KClJPTEVfQURNSU4QBRIQCgxST0xFX1NFUlZJQ0UQBjpRCgVuZWVkcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGN2GAyABKAsyGS5taWxscmFjZS5yaWdodHMudjEuUmlnaHRSBW5lZWRzQtMBChZjb20ubWlsbHJhY2UucmlnaHRzLnYxQgtSaWdodHNQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9yaWdodHMvdjE7cmlnaHRzdjGiAgNNUliqAhJNaWxscmFjZS5SaWdodHMuVjHKAhJNaWxscmFjZVxSaWdodHNcVjHiAh5NaWxscmFjZVxSaWdodHNcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UmlnaHRzOjpWMWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Ch9taWxscmFjZS9yaWdodHMvdjEvcmlnaHRzLnByb3RvEhJtaWxscmFjZS5yaWdodHMudjEibgoFUmlnaHQSJgoEcm9sZRgBIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEg8KB2NoYW5nZXMYAiABKAgSLAoHc3ViamVjdBgDIAEoCzIbLm1pbGxyYWNlLnJpZ2h0cy52MS5TdWJqZWN0IoIBCgdTdWJqZWN0Eg8KB3JvdXRlcnMYASADKAkSDAoEdnBucxgCIAMoCRIQCghwb2xpY2llcxgDIAMoCRIOCgZyZWNvcmQYBCABKAgSCwoDb3duGAUgASgIEikKBWxpc3RzGAYgAygLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpc3RlZCI1CgZMaXN0ZWQSDAoEbGlzdBgBIAEoCRIPCgdyb3V0ZXJzGAIgAygJEgwKBHZwbnMYAyADKAkiOAoFU2NvcGUSDwoHcm91dGVycxgBIAMoCRIMCgR2cG5zGAIgAygJEhAKCHBvbGljaWVzGAMgAygJIlkKBUdyYW50EiYKBHJvbGUYASABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIoCgVzY29wZRgCIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSJdCgZMaW1pdHMSKQoGZ3JhbnRzGAEgAygLMhkubWlsbHJhY2UucmlnaHRzLnYxLkdyYW50EigKBXNjb3BlGAIgASgLMhkubWlsbHJhY2UucmlnaHRzLnYxLlNjb3BlKoYBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIPCgtST0xFX05PQk9EWRABEg8KC1JPTEVfVklFV0VSEAISEQoNUk9MRV9PUEVSQVRPUhADEhEKDVJPTEVfQVBQUk9WRVIQBBIOCgpST0xFX0FETUlOEAUSEAoMUk9MRV9TRVJWSUNFEAY6UQoFbmVlZHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjdhgMgASgLMhkubWlsbHJhY2UucmlnaHRzLnYxLlJpZ2h0UgVuZWVkc0LTAQoWY29tLm1pbGxyYWNlLnJpZ2h0cy52MUILUmlnaHRzUHJvdG9QAVpCZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcmlnaHRzL3YxO3JpZ2h0c3YxogIDTVJYqgISTWlsbHJhY2UuUmlnaHRzLlYxygISTWlsbHJhY2VcUmlnaHRzXFYx4gIeTWlsbHJhY2VcUmlnaHRzXFYxXEdQQk1ldGFkYXRh6gIUTWlsbHJhY2U6OlJpZ2h0czo6VjFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Right that a call needs.
@@ -36,6 +36,14 @@ export type Right = Message<"millrace.rights.v1.Right"> & {
    * @generated from field: bool changes = 2;
    */
   changes: boolean;
+
+  /**
+   * What the call is about, for those whose role is limited to some routers, VPNs and policies. Without it they cannot
+   * make a call that changes something, and read the whole answer of another one.
+   *
+   * @generated from field: millrace.rights.v1.Subject subject = 3;
+   */
+  subject?: Subject | undefined;
 };
 
 /**
@@ -44,6 +52,171 @@ export type Right = Message<"millrace.rights.v1.Right"> & {
  */
 export const RightSchema: GenMessage<Right> = /*@__PURE__*/
   messageDesc(file_millrace_rights_v1_rights, 0);
+
+/**
+ * Subject says where a call names routers, VPNs and policies. A path is a field, and after each dot a field of that message,
+ * or of each message of that list. The name "" stands for all of the kind, and so does the path "*".
+ *
+ * @generated from message millrace.rights.v1.Subject
+ */
+export type Subject = Message<"millrace.rights.v1.Subject"> & {
+  /**
+   * Paths of the request.
+   *
+   * @generated from field: repeated string routers = 1;
+   */
+  routers: string[];
+
+  /**
+   * @generated from field: repeated string vpns = 2;
+   */
+  vpns: string[];
+
+  /**
+   * @generated from field: repeated string policies = 3;
+   */
+  policies: string[];
+
+  /**
+   * The request names a record, and the service that has the record says what it is about.
+   *
+   * @generated from field: bool record = 4;
+   */
+  record: boolean;
+
+  /**
+   * It is about the caller's own login, which no limit takes away.
+   *
+   * @generated from field: bool own = 5;
+   */
+  own: boolean;
+
+  /**
+   * Lists of the answer, of which each caller gets its part.
+   *
+   * @generated from field: repeated millrace.rights.v1.Listed lists = 6;
+   */
+  lists: Listed[];
+};
+
+/**
+ * Describes the message millrace.rights.v1.Subject.
+ * Use `create(SubjectSchema)` to create a new message.
+ */
+export const SubjectSchema: GenMessage<Subject> = /*@__PURE__*/
+  messageDesc(file_millrace_rights_v1_rights, 1);
+
+/**
+ * Listed is a list of an answer. Paths begin at an element; "." is the element itself. One that names several is shown where
+ * one of them is within the limits, and one that names none always.
+ *
+ * @generated from message millrace.rights.v1.Listed
+ */
+export type Listed = Message<"millrace.rights.v1.Listed"> & {
+  /**
+   * @generated from field: string list = 1;
+   */
+  list: string;
+
+  /**
+   * @generated from field: repeated string routers = 2;
+   */
+  routers: string[];
+
+  /**
+   * @generated from field: repeated string vpns = 3;
+   */
+  vpns: string[];
+};
+
+/**
+ * Describes the message millrace.rights.v1.Listed.
+ * Use `create(ListedSchema)` to create a new message.
+ */
+export const ListedSchema: GenMessage<Listed> = /*@__PURE__*/
+  messageDesc(file_millrace_rights_v1_rights, 2);
+
+/**
+ * Scope is some routers, VPNs and policies, by patterns such as edge-*, where * is any text and ? one character. A kind
+ * without patterns is nothing of that kind, and a scope without any is everything.
+ *
+ * @generated from message millrace.rights.v1.Scope
+ */
+export type Scope = Message<"millrace.rights.v1.Scope"> & {
+  /**
+   * @generated from field: repeated string routers = 1;
+   */
+  routers: string[];
+
+  /**
+   * @generated from field: repeated string vpns = 2;
+   */
+  vpns: string[];
+
+  /**
+   * @generated from field: repeated string policies = 3;
+   */
+  policies: string[];
+};
+
+/**
+ * Describes the message millrace.rights.v1.Scope.
+ * Use `create(ScopeSchema)` to create a new message.
+ */
+export const ScopeSchema: GenMessage<Scope> = /*@__PURE__*/
+  messageDesc(file_millrace_rights_v1_rights, 3);
+
+/**
+ * Grant is a role for a scope.
+ *
+ * @generated from message millrace.rights.v1.Grant
+ */
+export type Grant = Message<"millrace.rights.v1.Grant"> & {
+  /**
+   * @generated from field: millrace.rights.v1.Role role = 1;
+   */
+  role: Role;
+
+  /**
+   * @generated from field: millrace.rights.v1.Scope scope = 2;
+   */
+  scope?: Scope | undefined;
+};
+
+/**
+ * Describes the message millrace.rights.v1.Grant.
+ * Use `create(GrantSchema)` to create a new message.
+ */
+export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
+  messageDesc(file_millrace_rights_v1_rights, 4);
+
+/**
+ * Limits of a caller: what a call is about must be within a grant of the role that the call needs, and within the scope.
+ *
+ * @generated from message millrace.rights.v1.Limits
+ */
+export type Limits = Message<"millrace.rights.v1.Limits"> & {
+  /**
+   * None: the role holds everywhere.
+   *
+   * @generated from field: repeated millrace.rights.v1.Grant grants = 1;
+   */
+  grants: Grant[];
+
+  /**
+   * Of the token that was shown.
+   *
+   * @generated from field: millrace.rights.v1.Scope scope = 2;
+   */
+  scope?: Scope | undefined;
+};
+
+/**
+ * Describes the message millrace.rights.v1.Limits.
+ * Use `create(LimitsSchema)` to create a new message.
+ */
+export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
+  messageDesc(file_millrace_rights_v1_rights, 5);
 
 /**
  * Role of a caller. Each may do what those before it may do.
