@@ -58,6 +58,9 @@ func (c *Component) Begin(ctx context.Context, asked rpc.Asked, request proto.Me
 // login records one that succeeded before its answer, which has the session: a session without a record is nobody's.
 func (c *Component) login(ctx context.Context, r *auditv1.Record, response proto.Message, err error) error {
 	done := ended(r, response, err, c.now())
+	if done.GetObject() == "" {
+		done.Object = clipped(rpc.NameIn(err))
+	}
 	if !nameIsGood(done.GetObject()) && done.GetObject() != "" {
 		done.Object = "(not a name)"
 	}

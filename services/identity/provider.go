@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 	"github.com/millrace/millrace/services/identity/oidc"
@@ -105,7 +106,7 @@ func (a *api) enterBy(ctx context.Context, way string, peer connect.Peer, header
 		if connect.CodeOf(err) != connect.CodeUnauthenticated {
 			a.attempts.withdraw(try)
 		}
-		return nil, nil, err
+		return nil, nil, rpc.Naming(err, who.Name)
 	}
 	a.attempts.success(try)
 	cookie, err := a.begin(ctx, user, peer, header)

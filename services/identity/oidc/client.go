@@ -181,7 +181,8 @@ func (c *Client) discover(ctx context.Context) (*provider, error) {
 	}, more.Device, more.Says}, nil
 }
 
-// person verifies what the token endpoint answered, and asks for what is not in the id_token.
+// person verifies what the token endpoint answered, and asks for what is not in the id_token. With an error the
+// person has at most a name: the one in an id_token that the provider signed for this client.
 func (c *Client) person(ctx context.Context, p *provider, token *oauth2.Token, nonce string) (Person, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
@@ -195,17 +196,18 @@ func (c *Client) person(ctx context.Context, p *provider, token *oauth2.Token, n
 	if err != nil {
 		return Person{}, err
 	}
-	if verified.AccessTokenHash != "" {
-		if err := verified.VerifyAccessToken(token.AccessToken); err != nil {
-			return Person{}, fmt.Errorf("the access token is not the id_token's: %w", err)
-		}
-	}
 	said, err := read(verified.Claims)
 	if err != nil {
 		return Person{}, err
 	}
+	named := Person{Name: said.text(c.cfg.NameClaim)}
+	if verified.AccessTokenHash != "" {
+		if err := verified.VerifyAccessToken(token.AccessToken); err != nil {
+			return named, fmt.Errorf("the access token is not the id_token's: %w", err)
+		}
+	}
 	if err := said.check(c.cfg.ClientID, nonce, c.now()); err != nil {
-		return Person{}, err
+		return named, err
 	}
 	if !said.complete(c.cfg) && p.UserInfoEndpoint() != "" {
 		more, err := c.info(ctx, p, token)
@@ -213,12 +215,15 @@ func (c *Client) person(ctx context.Context, p *provider, token *oauth2.Token, n
 			said, err = said.with(more)
 		}
 		if err != nil {
-			return Person{}, err
+			return named, err
 		}
 	}
 	who, err := said.person(c.cfg)
+	if err != nil {
+		return named, err
+	}
 	who.Refresh = token.RefreshToken
-	return who, err
+	return who, nil
 }
 
 // keysFailed is in the library's error where the keys could not be read, which has no type.
