@@ -36,17 +36,17 @@ func circuitsCalendarCommand() *cobra.Command {
 				return printJSON(cmd, r.Msg)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "LINK\tFROM\tTO\tRESERVABLE MBIT/S\tLEAST FREE MBIT/S")
+			fmt.Fprintln(w, "LINK\tFROM\tTO\tRESERVABLE MBIT/S\tAT MOST MBIT/S\tLEAST FREE MBIT/S")
 			for _, l := range r.Msg.GetLinks() {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%g\n", l.GetLink().GetLink(), l.GetLink().GetFrom(), l.GetLink().GetTo(), mbit(l.GetReservableBitsPerSecond()), mbit(l.GetLeastFreeBitsPerSecond()))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%g\t%g\n", l.GetLink().GetLink(), l.GetLink().GetFrom(), l.GetLink().GetTo(), mbit(l.GetReservableBitsPerSecond()), mbit(l.GetHardBitsPerSecond()), mbit(l.GetLeastFreeBitsPerSecond()))
 				for _, p := range l.GetPieces() {
-					fmt.Fprintf(w, "  %s\tto %s\t\t\t%g\n", clock(p.GetStart()), endClock(p.GetEnd()), mbit(p.GetFreeBitsPerSecond()))
+					fmt.Fprintf(w, "  %s\tto %s\t\t\t\t%g\n", clock(p.GetStart()), endClock(p.GetEnd()), mbit(p.GetFreeBitsPerSecond()))
 				}
 				for _, id := range l.GetMaintenance() {
-					fmt.Fprintf(w, "  maintenance %s\t\t\t\t\n", id)
+					fmt.Fprintf(w, "  maintenance %s\t\t\t\t\t\n", id)
 				}
 				for _, id := range l.GetCircuits() {
-					fmt.Fprintf(w, "  circuit %s\t\t\t\t\n", id)
+					fmt.Fprintf(w, "  circuit %s\t\t\t\t\t\n", id)
 				}
 			}
 			return w.Flush()

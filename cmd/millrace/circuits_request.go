@@ -52,6 +52,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.ports[i].Vlans, end+"-vlan", "", "VLAN at that port: 100, 1780-1790 or any for the lowest that is free; none: frames without a tag")
 	}
 	flags.BoolVar(&f.manual, "manual", false, "keep it off routers until `millrace circuits activate`")
+	flags.BoolVar(&f.terms.AboveSoftCap, "above-soft-cap", false, "use what operators keep above circuits.share, up to circuits.hard_share: hold it (--hold), and let an operator commit it")
 	flags.BoolVar(&f.terms.Scavenger, "scavenger", false, "a path and no guaranteed rate on it, instead of --rate: all that is sent is best effort, marked LE")
 	flags.StringVar(&f.excess, "excess", "queue", "what is above the rate: queue, drop or best-effort")
 	flags.StringVar(&f.terms.Description, "description", "", "for people")
@@ -254,6 +255,9 @@ func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 		if b.GetPort() != "" {
 			where = fmt.Sprintf("port %s at %s", b.GetPort(), b.GetRouter())
 		}
+		if most := b.GetReservableBitsPerSecond(); most > 0 {
+			where += fmt.Sprintf(", of which circuits may have %g Mbit/s,", mbit(most))
+		}
 		fmt.Fprintf(out, "  %s lacks %g Mbit/s from %s to %s", where, mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
 		if ids := b.GetMaintenance(); len(ids) > 0 {
 			fmt.Fprint(out, ", in maintenance ", strings.Join(ids, ", "))
@@ -294,4 +298,5 @@ var offerNames = map[string]string{
 	"LATER": "later", "LESS_RATE": "a lower rate", "SLOWER": "a longer delay", "WITHOUT_BACKUP": "no backup", "AS_VOLUME": "as a volume",
 	"LATER_DEADLINE": "a later deadline", "LESS_VOLUME": "a smaller volume", "OTHER_VLAN": "another VLAN",
 	"MORE_HOPS": "more links", "NOT_VIA": "fewer loose hops", "OTHER_GROUPS": "links of other groups",
+	"ABOVE_SOFT_CAP": "above the soft cap, held until an operator commits it,",
 }

@@ -221,5 +221,8 @@ func (c *Component) asked(ctx context.Context, id string, e life.Event) (*circui
 	if err := c.cfg.may(e.By, record.GetCircuit().GetTerms().GetProject()); err != nil {
 		return nil, err
 	}
+	if err := c.cfg.mayCommit(e.By, record.GetCircuit().GetTerms()); e.Kind == life.Commit && err != nil {
+		return nil, err
+	}
 	return c.tell(ctx, id, e)
 }

@@ -259,7 +259,7 @@ func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) 
 			}
 		}
 	}
-	return refused{out}
+	return refused{b.withHard(out, no, t, r)}
 }
 
 // onPorts puts what a record has of ports into the book, or takes it out.

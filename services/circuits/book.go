@@ -188,8 +188,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 		return err
 	}
 	made, err := admit.NewBook(g, func(l graph.Link) admit.Limits {
-		most := b.usable(l.Capacity)
-		return admit.Limits{Soft: most, Hard: most}
+		return admit.Limits{Soft: calendar.Share(min(l.Capacity, calendar.MaxRate), b.cfg.Share), Hard: b.usable(l.Capacity)}
 	})
 	if err != nil {
 		return err
@@ -206,9 +205,9 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 	return b.setOutages()
 }
 
-// usable is what circuits may use of a port.
+// usable is what circuits may use of a port at the most: the hard cap.
 func (b *book) usable(port int64) int64 {
-	return calendar.Share(min(port, calendar.MaxRate), b.cfg.Share)
+	return calendar.Share(min(port, calendar.MaxRate), b.cfg.hardShare())
 }
 
 // withAbsent adds links that circuits use and the graph lacks.

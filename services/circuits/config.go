@@ -15,6 +15,8 @@ import (
 type Configuration struct {
 	// Share is how many thousandths of a link's bandwidth circuits may use. Default 500.
 	Share int64 `yaml:"share"`
+	// HardShare is how many thousandths circuits may use that an operator commits. Default 0: as share.
+	HardShare int64 `yaml:"hard_share"`
 	// Hold is how long capacity is held for a circuit that is not committed. Default 5m.
 	Hold time.Duration `yaml:"hold"`
 	// RequestIDs is how long a request that is made again under the same id gets the same circuit. Default 24h.
@@ -118,6 +120,8 @@ func (c Configuration) Validate() error {
 	switch {
 	case c.Share < 1 || c.Share > 1000:
 		return fmt.Errorf("circuits share %d: thousandths of a link's bandwidth, 1 to 1000", c.Share)
+	case c.HardShare != 0 && (c.HardShare < c.Share || c.HardShare > 1000):
+		return fmt.Errorf("circuits hard_share %d: thousandths of a link's bandwidth, share (%d) to 1000, or 0 for share", c.HardShare, c.Share)
 	case c.Hold < time.Second || c.Hold > 24*time.Hour:
 		return fmt.Errorf("circuits hold %s: 1s to 24h", c.Hold)
 	case c.RequestIDs < time.Minute || c.Keep < c.RequestIDs:

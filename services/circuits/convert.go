@@ -29,7 +29,7 @@ func seconds(at *timestamppb.Timestamp) int64 {
 // grantOf is what of a record stands in the book of admit.
 func grantOf(r *circuitsv1.Record) admit.Grant {
 	c := r.GetCircuit()
-	g := admit.Grant{ID: c.GetId(), Cap: calendar.Soft}
+	g := admit.Grant{ID: c.GetId(), Cap: capOf(c.GetTerms())}
 	for _, s := range c.GetSlots() {
 		w := calendar.Window{Start: s.GetStart().GetSeconds(), End: seconds(s.GetEnd())}
 		g.Slots = append(g.Slots, admit.Slot{Window: w, Rate: s.GetRateBitsPerSecond()})
@@ -76,7 +76,7 @@ func (b *book) refusalOf(r *admit.Refusal, terms *circuitsv1.Terms, asked admit.
 	for _, k := range r.Blockers {
 		out.Blockers = append(out.Blockers, &circuitsv1.Blocker{
 			Link: k.Link, Start: moment(k.Start), End: moment(k.End), ShortfallBitsPerSecond: k.Shortfall,
-			Maintenance: b.maintenanceOn(k.Link, k.Window),
+			Maintenance: b.maintenanceOn(k.Link, k.Window), ReservableBitsPerSecond: b.capOn(k.Link, terms),
 		})
 	}
 	out.Reason += b.maintenanceText(out.GetBlockers())

@@ -92,6 +92,9 @@ func (b *book) admitted(d *decision, t *circuitsv1.Terms, commit bool, now time.
 // answer in between can be lost. The transitions are in it.
 func (b *book) booked(id string, ask *circuitsv1.RequestRequest, alone bool, now time.Time) (*circuitsv1.Record, []life.Move, []displaced, error) {
 	terms := normal(ask.GetTerms())
+	if err := b.cfg.mayCommit(ask.GetBy(), terms); ask.GetCommit() && err != nil {
+		return nil, nil, nil, err
+	}
 	d, err := b.decide(id, ask.GetBy(), terms, alone && ask.GetCommit(), now)
 	if err != nil {
 		return nil, nil, nil, err

@@ -167,9 +167,9 @@ func (b *book) calendar(l graph.Link, w calendar.Window) (*circuitsv1.LinkCalend
 	if err != nil {
 		return nil, nil, err
 	}
-	soft, _ := of.Caps()
+	soft, hard := of.Caps()
 	return &circuitsv1.LinkCalendar{
 		Link: b.hop(l.ID), ReservableBitsPerSecond: soft, LeastFreeBitsPerSecond: of.LeastFree(w, calendar.Soft),
-		Maintenance: b.maintenanceOn(l.ID, w),
+		Maintenance: b.maintenanceOn(l.ID, w), HardBitsPerSecond: hard,
 	}, of, nil
 }

@@ -117,6 +117,9 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 	if err != nil {
 		return nil, err
 	}
+	if err := b.cfg.mayCommit(ask.GetBy(), terms); err != nil && ledger.NameOf(c.GetState()) != life.Held {
+		return nil, err // a person has let it above the soft cap with the terms that it has
+	}
 	if err := b.known(); err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func (b *book) freeUntilStart(r *circuitsv1.Record, now int64) bool {
 	}
 	for _, h := range slices.Concat(r.GetCircuit().GetPath(), r.GetCircuit().GetBack()) {
 		of, err := b.admit.Calendar(h.GetLink())
-		if err != nil || of.LeastFree(calendar.Window{Start: now, End: slots[0].Start}, calendar.Soft) < slots[0].Rate {
+		if err != nil || of.LeastFree(calendar.Window{Start: now, End: slots[0].Start}, capOf(r.GetCircuit().GetTerms())) < slots[0].Rate {
 			return false
 		}
 	}

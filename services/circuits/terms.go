@@ -187,7 +187,7 @@ func (b *book) request(id string, t *circuitsv1.Terms, now time.Time) (admit.Req
 		return admit.Request{}, wrong("start", "it is past; leave it out for now")
 	}
 	r := admit.Request{
-		ID: id, Rate: t.GetRateBitsPerSecond(), Bytes: t.GetVolumeBytes(), Window: w, MaxDelay: t.GetMaxDelayMicroseconds(),
+		ID: id, Rate: t.GetRateBitsPerSecond(), Bytes: t.GetVolumeBytes(), Window: w, Cap: capOf(t), MaxDelay: t.GetMaxDelayMicroseconds(),
 		Protect: admit.Protection(t.GetProtection()), WithoutLinks: t.GetWithoutLinks(), ApartFrom: t.GetApartFrom(),
 	}
 	for _, end := range []struct {

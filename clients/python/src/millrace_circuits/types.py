@@ -44,6 +44,7 @@ Terms = TypedDict(
         "priority": int,
         "setup_priority": int,
         "scavenger": bool,
+        "above_soft_cap": bool,
         "metric": str,
         "include_any": list[int],
         "include_all": list[int],
@@ -143,6 +144,7 @@ class Blocker(TypedDict, total=False):
     vlan: int
     circuit: str
     maintenance: list[str]
+    reservable_bits_per_second: int
 
 
 class Offer(TypedDict, total=False):
@@ -242,6 +244,7 @@ class LinkCalendar(TypedDict, total=False):
     pieces: list[FreePiece]
     circuits: list[str]
     maintenance: list[str]
+    hard_bits_per_second: int
 
 
 class Maintenance(TypedDict, total=False):

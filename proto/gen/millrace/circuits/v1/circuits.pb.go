@@ -529,6 +529,9 @@ type Terms struct {
 	Activation Activation `protobuf:"varint,18,opt,name=activation,proto3,enum=millrace.circuits.v1.Activation" json:"activation,omitempty"`
 	// What becomes of what is sent above the rate.
 	Excess Excess `protobuf:"varint,80,opt,name=excess,proto3,enum=millrace.circuits.v1.Excess" json:"excess,omitempty"`
+	// It may have what operators keep above the soft cap of links (circuits.share), up to the hard one
+	// (circuits.hard_share). One is committed by an operator of circuits; a member of the project may hold it.
+	AboveSoftCap bool `protobuf:"varint,64,opt,name=above_soft_cap,json=aboveSoftCap,proto3" json:"above_soft_cap,omitempty"`
 	// What becomes of it when a link of its path is gone.
 	OnFailure OnFailure `protobuf:"varint,60,opt,name=on_failure,json=onFailure,proto3,enum=millrace.circuits.v1.OnFailure" json:"on_failure,omitempty"`
 	// The holding priority (RFC 3209), 0 to 7, 0 is first: circuits of a later one may lose their capacity to those of an
@@ -711,6 +714,13 @@ func (x *Terms) GetExcess() Excess {
 		return x.Excess
 	}
 	return Excess_EXCESS_UNSPECIFIED
+}
+
+func (x *Terms) GetAboveSoftCap() bool {
+	if x != nil {
+		return x.AboveSoftCap
+	}
+	return false
 }
 
 func (x *Terms) GetOnFailure() OnFailure {
@@ -1731,9 +1741,11 @@ type Blocker struct {
 	Vlan    int32  `protobuf:"varint,7,opt,name=vlan,proto3" json:"vlan,omitempty"`
 	Circuit string `protobuf:"bytes,8,opt,name=circuit,proto3" json:"circuit,omitempty"`
 	// Ids of maintenance that takes of the link in the window.
-	Maintenance   []string `protobuf:"bytes,9,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Maintenance []string `protobuf:"bytes,9,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
+	// Of a link, up to where the request could fill it; less in maintenance.
+	ReservableBitsPerSecond int64 `protobuf:"varint,10,opt,name=reservable_bits_per_second,json=reservableBitsPerSecond,proto3" json:"reservable_bits_per_second,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Blocker) Reset() {
@@ -1829,11 +1841,18 @@ func (x *Blocker) GetMaintenance() []string {
 	return nil
 }
 
+func (x *Blocker) GetReservableBitsPerSecond() int64 {
+	if x != nil {
+		return x.ReservableBitsPerSecond
+	}
+	return 0
+}
+
 // Offer are terms that fit.
 type Offer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// LATER, LESS_RATE, SLOWER, MORE_HOPS, NOT_VIA, OTHER_GROUPS, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME,
-	// OTHER_VLAN.
+	// OTHER_VLAN, ABOVE_SOFT_CAP.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What is lost, in thousandths of the rate, the bytes or the length of the window.
 	ChangePerMille int64  `protobuf:"varint,2,opt,name=change_per_mille,json=changePerMille,proto3" json:"change_per_mille,omitempty"`
@@ -3814,7 +3833,7 @@ func (x *CalendarResponse) GetLinks() []*LinkCalendar {
 type LinkCalendar struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Link  *Hop                   `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"`
-	// What circuits may use of it.
+	// What circuits may use of it: the soft cap.
 	ReservableBitsPerSecond int64 `protobuf:"varint,2,opt,name=reservable_bits_per_second,json=reservableBitsPerSecond,proto3" json:"reservable_bits_per_second,omitempty"`
 	// The least that is free in the window; negative where more is booked than is there now.
 	LeastFreeBitsPerSecond int64 `protobuf:"varint,3,opt,name=least_free_bits_per_second,json=leastFreeBitsPerSecond,proto3" json:"least_free_bits_per_second,omitempty"`
@@ -3823,9 +3842,11 @@ type LinkCalendar struct {
 	// Circuits that have something on it in the window, at most 1000.
 	Circuits []string `protobuf:"bytes,5,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	// Ids of maintenance that takes of it in the window.
-	Maintenance   []string `protobuf:"bytes,6,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Maintenance []string `protobuf:"bytes,6,rep,name=maintenance,proto3" json:"maintenance,omitempty"`
+	// What circuits may use with above_soft_cap: the hard cap.
+	HardBitsPerSecond int64 `protobuf:"varint,7,opt,name=hard_bits_per_second,json=hardBitsPerSecond,proto3" json:"hard_bits_per_second,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *LinkCalendar) Reset() {
@@ -3898,6 +3919,13 @@ func (x *LinkCalendar) GetMaintenance() []string {
 		return x.Maintenance
 	}
 	return nil
+}
+
+func (x *LinkCalendar) GetHardBitsPerSecond() int64 {
+	if x != nil {
+		return x.HardBitsPerSecond
+	}
+	return 0
 }
 
 // FreePiece is a window over which the free rate stays the same.
@@ -5619,7 +5647,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xa8\t\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xce\t\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -5644,7 +5672,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"activation\x18\x12 \x01(\x0e2 .millrace.circuits.v1.ActivationR\n" +
 	"activation\x124\n" +
-	"\x06excess\x18P \x01(\x0e2\x1c.millrace.circuits.v1.ExcessR\x06excess\x12>\n" +
+	"\x06excess\x18P \x01(\x0e2\x1c.millrace.circuits.v1.ExcessR\x06excess\x12$\n" +
+	"\x0eabove_soft_cap\x18@ \x01(\bR\faboveSoftCap\x12>\n" +
 	"\n" +
 	"on_failure\x18< \x01(\x0e2\x1f.millrace.circuits.v1.OnFailureR\tonFailure\x12\x1f\n" +
 	"\bpriority\x18= \x01(\x05H\x00R\bpriority\x88\x01\x01\x12*\n" +
@@ -5737,7 +5766,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\x03R\x02by\x12\x14\n" +
 	"\x05links\x18\x03 \x03(\tR\x05links\x12\x18\n" +
-	"\arouters\x18\x04 \x03(\tR\arouters\"\xb4\x02\n" +
+	"\arouters\x18\x04 \x03(\tR\arouters\"\xf1\x02\n" +
 	"\aBlocker\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
@@ -5747,7 +5776,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x04port\x18\x06 \x01(\tR\x04port\x12\x12\n" +
 	"\x04vlan\x18\a \x01(\x05R\x04vlan\x12\x18\n" +
 	"\acircuit\x18\b \x01(\tR\acircuit\x12 \n" +
-	"\vmaintenance\x18\t \x03(\tR\vmaintenance\"x\n" +
+	"\vmaintenance\x18\t \x03(\tR\vmaintenance\x12;\n" +
+	"\x1areservable_bits_per_second\x18\n" +
+	" \x01(\x03R\x17reservableBitsPerSecond\"x\n" +
 	"\x05Offer\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12(\n" +
 	"\x10change_per_mille\x18\x02 \x01(\x03R\x0echangePerMille\x121\n" +
@@ -5896,14 +5927,15 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"L\n" +
 	"\x10CalendarResponse\x128\n" +
-	"\x05links\x18\x01 \x03(\v2\".millrace.circuits.v1.LinkCalendarR\x05links\"\xad\x02\n" +
+	"\x05links\x18\x01 \x03(\v2\".millrace.circuits.v1.LinkCalendarR\x05links\"\xde\x02\n" +
 	"\fLinkCalendar\x12-\n" +
 	"\x04link\x18\x01 \x01(\v2\x19.millrace.circuits.v1.HopR\x04link\x12;\n" +
 	"\x1areservable_bits_per_second\x18\x02 \x01(\x03R\x17reservableBitsPerSecond\x12:\n" +
 	"\x1aleast_free_bits_per_second\x18\x03 \x01(\x03R\x16leastFreeBitsPerSecond\x127\n" +
 	"\x06pieces\x18\x04 \x03(\v2\x1f.millrace.circuits.v1.FreePieceR\x06pieces\x12\x1a\n" +
 	"\bcircuits\x18\x05 \x03(\tR\bcircuits\x12 \n" +
-	"\vmaintenance\x18\x06 \x03(\tR\vmaintenance\"\x9c\x01\n" +
+	"\vmaintenance\x18\x06 \x03(\tR\vmaintenance\x12/\n" +
+	"\x14hard_bits_per_second\x18\a \x01(\x03R\x11hardBitsPerSecond\"\x9c\x01\n" +
 	"\tFreePiece\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
