@@ -131,7 +131,9 @@ test-web: $(STAMPS)/web $(STAMPS)/oidc
 	@cd $(WEB) && export PATH="$(GO_DIR):$(NODE_DIR):$$PATH" && for t in typecheck lint test e2e; do npm run --silent $$t; done
 
 # The lab's tests and the PE agent's measure delay and rates on real kernels, so one package runs after the other:
-# two at once missed a verdict in four of five runs on a busy machine.
+# two at once missed a verdict in four of five runs on a busy machine. Another run of them on this machine, which may be
+# of another clone, waits for the lock.
+LAB_LOCK := /tmp/millrace-lab.lock
 LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/peagent$$'
 
 # Every other test runs once, and with the race detector, except
@@ -169,7 +171,7 @@ test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm
 test: build ## Run every test
 	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm $(STAMPS)/oidc
 	@$(MAKE) --no-print-directory --jobs=4 vet test-web test-race test-raceless
-	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
+	@flock --close $(LAB_LOCK) env $(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
 
 # Not part of CI: it takes as long as all of it (docs/reference/mutants.md).
 .PHONY: mutants
