@@ -43,6 +43,9 @@ func (a *api) Create(ctx context.Context, req *connect.Request[pushv1.CreateRequ
 	if req.Msg.GetPolicy() == "" || req.Msg.GetAuthor() == "" {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("a change set needs a policy and an author"))
 	}
+	if who, known := rights.From(ctx); known && who.Role != rights.Service && req.Msg.GetForCircuits() {
+		return nil, connect.NewError(connect.CodePermissionDenied, errors.New("for_circuits chooses the approval rule of services/circuits, which alone may set it"))
+	}
 	cs, err := a.complete(ctx)(a.c.create(ctx, req.Msg))
 	return connect.NewResponse(&pushv1.CreateResponse{Change: cs}), coded(err)
 }

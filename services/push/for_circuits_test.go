@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/rights"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/pushtest"
@@ -160,5 +161,21 @@ func TestAChangeSetNamesWhatItLeavesAlone(t *testing.T) {
 	must(t, w.command([]string{"create", "day-1"}), "planned")
 	if got := w.get().GetLeftAlone(); !slices.Equal(got, []string{"wr"}) {
 		t.Errorf("left alone: %v", got)
+	}
+}
+
+// TestOnlyTheServiceAsksForCircuits: a person could choose the rule of circuits for a change set of the own.
+func TestOnlyTheServiceAsksForCircuits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	create := func(who rights.Caller) error {
+		_, err := w.as(who).Create(t.Context(), connect.NewRequest(&pushv1.CreateRequest{Policy: "hntes-two-queue", Author: who.Name, IdempotencyKey: who.Name, ForCircuits: true}))
+		return err
+	}
+	if err := create(rights.Caller{Name: "ann", Role: rights.Admin}); connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "for_circuits") {
+		t.Errorf("a person: %v", err)
+	}
+	if err := create(rights.Caller{Name: "circuits", Role: rights.Service}); err != nil {
+		t.Errorf("the service: %v", err)
 	}
 }
