@@ -168,10 +168,13 @@ func (f footprint) gone(t *testing.T) {
 	t.Helper()
 	f.ended = ticks(t)
 	var found []string
-	for end := time.Now().Add(await.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if found = f.left(t); len(found) == 0 {
-			return
+	defer func() { // also where await gives up
+		if len(found) > 0 {
+			t.Logf("left of the lab:\n%s", strings.Join(found, "\n"))
 		}
-	}
-	t.Errorf("left of the lab:\n%s", strings.Join(found, "\n"))
+	}()
+	await.Every(t, 100*time.Millisecond, "nothing is left of the lab", func() bool {
+		found = f.left(t)
+		return len(found) == 0
+	})
 }

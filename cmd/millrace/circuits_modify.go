@@ -15,7 +15,7 @@ func circuitsModifyCommand() *cobra.Command {
 	req := &circuitsv1.ModifyRequest{}
 	var mbit int64
 	var end string
-	way := wayChange{changed: func(string) bool { return false }}
+	way := wayChange{}
 	cmd := &cobra.Command{
 		Use:   "modify ID",
 		Short: "Change the rate, the end or the path of a circuit, before or during its life",
@@ -36,7 +36,6 @@ func circuitsModifyCommand() *cobra.Command {
 			if err := readTime("end", end, &req.End); err != nil {
 				return err
 			}
-			way.changed = cmd.Flags().Changed
 			if mbit == 0 && end == "" && !req.GetOpenEnded() && !way.any() {
 				return coded{errors.New("say what is to change: --rate, --end, --open-ended, or something of the path"), exitUsage}
 			}
@@ -44,8 +43,7 @@ func circuitsModifyCommand() *cobra.Command {
 		},
 	}
 	byFlag(cmd, &req.By)
-	way.flags.add(cmd.Flags())
-	cmd.Flags().BoolVar(&way.anyPath, "any-path", false, "give up all that it wants of its path, but for what is said beside it")
+	way.add(cmd.Flags())
 	cmd.Flags().Int64Var(&mbit, "rate", 0, "Mbit/s from now on; of a volume the highest rate")
 	cmd.Flags().StringVar(&end, "end", "", "RFC 3339 time")
 	cmd.Flags().BoolVar(&req.OpenEnded, "open-ended", false, "let it last until it is released")

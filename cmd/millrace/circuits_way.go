@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,15 +59,23 @@ func (f *wayFlags) into(t *circuitsv1.Terms) error {
 type wayChange struct {
 	flags   wayFlags
 	anyPath bool
-	// changed reports whether a flag was given.
-	changed func(flag string) bool
+	// said knows which of the flags were given.
+	said *pflag.FlagSet
 }
 
-// wayNames are the flags of wayFlags.
-var wayNames = []string{"metric", "max-delay", "max-hops", "via", "include-any", "include-all", "exclude", "without-link", "without-router", "apart-from"}
+func (w *wayChange) add(flags *pflag.FlagSet) {
+	w.said = pflag.NewFlagSet("", pflag.ContinueOnError)
+	w.flags.add(w.said)
+	flags.AddFlagSet(w.said)
+	flags.BoolVar(&w.anyPath, "any-path", false, "give up all that it wants of its path, but for what is said beside it")
+}
 
 // any reports whether anything of the path is to change.
-func (w *wayChange) any() bool { return w.anyPath || slices.ContainsFunc(wayNames, w.changed) }
+func (w *wayChange) any() bool {
+	changes := w.anyPath
+	w.said.VisitAll(func(f *pflag.Flag) { changes = changes || f.Changed })
+	return changes
+}
 
 // of is what a circuit with these terms is to want of its path; nil where that does not change.
 func (w *wayChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
@@ -83,7 +90,7 @@ func (w *wayChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
 		return nil, err
 	}
 	pick := func(flag string) *circuitsv1.Terms {
-		if w.changed(flag) {
+		if w.said.Lookup(flag).Changed {
 			return said
 		}
 		return is

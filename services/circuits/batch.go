@@ -124,9 +124,7 @@ func (b *book) bookedAll(ids []string, parts []part, ask *circuitsv1.RequestAllR
 		for _, record := range all {
 			b.count(record, -1)
 			b.ports.Remove(record.GetCircuit().GetId())
-			if err := b.free(record); err != nil {
-				panic("what was entered is there: " + err.Error())
-			}
+			b.mustFree(record)
 		}
 		if err != nil {
 			all = nil
@@ -138,9 +136,7 @@ func (b *book) bookedAll(ids []string, parts []part, ask *circuitsv1.RequestAllR
 		if err != nil {
 			return all, nil, ofTerms(p, err)
 		}
-		if err := b.enter(b.admit, record); err != nil {
-			panic("what was granted is free: " + err.Error())
-		}
+		b.mustBook(record)
 		b.onPorts(record)
 		b.count(record, 1)
 		all, moves = append(all, record), append(moves, moved)

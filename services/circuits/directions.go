@@ -57,14 +57,8 @@ func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *
 	if forth, refusal = decide(r); refusal != nil || !both {
 		return forth, nil, refusal
 	}
-	if err := b.admit.Enter(*forth); err != nil {
-		panic("what was granted is free: " + err.Error())
-	}
-	defer func() {
-		if err := b.admit.Remove(forth.ID); err != nil {
-			panic("what was entered is there: " + err.Error())
-		}
-	}()
+	b.mustEnter(*forth)
+	defer b.mustRemove(forth.ID)
 	back, refusal = decide(otherWay(r))
 	return forth, back, refusal
 }
@@ -87,13 +81,7 @@ func (b *book) backHops(back *admit.Grant) []*circuitsv1.Hop {
 
 // instead decides on a request that replaces what a record has, which counts as free.
 func (b *book) instead(decide decider, was *circuitsv1.Record, r admit.Request) (forth, back *admit.Grant, refusal *admit.Refusal) {
-	if err := b.free(was); err != nil {
-		panic("what is booked is there: " + err.Error())
-	}
-	defer func() {
-		if err := b.enter(b.admit, was); err != nil {
-			panic("what was there fits: " + err.Error())
-		}
-	}()
+	b.mustFree(was)
+	defer b.mustBook(was)
 	return b.waysBy(decide, r, between(was.GetCircuit().GetTerms()))
 }

@@ -68,14 +68,8 @@ func (b *book) waysDisplacing(r admit.Request, t *circuitsv1.Terms, now time.Tim
 	for _, h := range chosen {
 		d := b.displace(b.records[h.ID], by, now)
 		if ledger.Books(d.is) {
-			if err := b.enter(b.admit, d.is); err != nil {
-				panic("what is granted is free: " + err.Error())
-			}
-			defer func() {
-				if err := b.free(d.is); err != nil {
-					panic("what was entered is there: " + err.Error())
-				}
-			}()
+			b.mustBook(d.is)
+			defer b.mustFree(d.is)
 		}
 		others = append(others, d)
 	}
@@ -91,16 +85,26 @@ func (b *book) insteadDisplacing(was *circuitsv1.Record, r admit.Request, now ti
 // without takes circuits out of the book, until the answer is called.
 func (b *book) without(these []admit.Holder) (putBack func()) {
 	for _, h := range these {
-		if err := b.free(b.records[h.ID]); err != nil {
-			panic("what is booked is there: " + err.Error())
-		}
+		b.mustFree(b.records[h.ID])
 	}
 	return func() {
 		for _, h := range these {
-			if err := b.enter(b.admit, b.records[h.ID]); err != nil {
-				panic("what was there fits: " + err.Error())
-			}
+			b.mustBook(b.records[h.ID])
 		}
+	}
+}
+
+// mustBook books what a record has, where it was before, or where it was decided that it fits.
+func (b *book) mustBook(r *circuitsv1.Record) {
+	if err := b.enter(b.admit, r); err != nil {
+		panic("what was decided fits: " + err.Error())
+	}
+}
+
+// mustFree is for what is booked.
+func (b *book) mustFree(r *circuitsv1.Record) {
+	if err := b.free(r); err != nil {
+		panic("what is booked is there: " + err.Error())
 	}
 }
 

@@ -224,15 +224,11 @@ func (b *book) suppose(all []displaced) (undo func()) {
 func (b *book) replace(was, is *circuitsv1.Record) {
 	id := is.GetCircuit().GetId()
 	if ledger.Books(was) {
-		if err := b.free(was); err != nil {
-			panic("what is booked is there: " + err.Error())
-		}
+		b.mustFree(was)
 		delete(b.records, id)
 	}
 	if ledger.Books(is) {
-		if err := b.enter(b.admit, is); err != nil {
-			panic("what was there fits: " + err.Error())
-		}
+		b.mustBook(is)
 		b.records[id] = is
 	}
 }

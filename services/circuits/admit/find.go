@@ -298,11 +298,11 @@ func (a *ask) inTheWay(fits func(int32) bool) []int32 {
 	for len(ends.queue) > 0 {
 		ends.step(func(l int32) bool { return !a.barred[l] })
 	}
-	any := *a
+	either := *a
 	if a.Protect != Unprotected {
-		any.via = nil // the backup need not pass them
+		either.via = nil // the backup need not pass them
 	}
-	s := any.over(func(l int32) bool {
+	s := either.over(func(l int32) bool {
 		fit := fits(l)
 		if !fit && ends.seen[a.graph.To(l)] {
 			out = append(out, l)
