@@ -146,13 +146,13 @@ function PathFields({ form, problems, onChange }: Pick<Props, "form" | "problems
       <Labelled name="Not by way of" hint="routers">
         {(id) => <input id={id} {...text("without")} />}
       </Labelled>
-      <Labelled name="Links of any group of" hint="0 to 63" problem={problems.includeAny}>
+      <Labelled name="Any link group of" hint="0 to 63" problem={problems.includeAny}>
         {(id) => <input id={id} {...text("includeAny")} />}
       </Labelled>
-      <Labelled name="Links of all groups of" problem={problems.includeAll}>
+      <Labelled name="All link groups of" problem={problems.includeAll}>
         {(id) => <input id={id} {...text("includeAll")} />}
       </Labelled>
-      <Labelled name="No link of a group of" problem={problems.exclude}>
+      <Labelled name="No link group of" problem={problems.exclude}>
         {(id) => <input id={id} {...text("exclude")} />}
       </Labelled>
     </div>
