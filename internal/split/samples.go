@@ -14,15 +14,23 @@ type Reading struct {
 // Counters are those of one queue of a port, each oldest first.
 type Counters struct{ Octets, Packets, Drops []Reading }
 
+// Steady is for how long no counter of a port may have gone back before a sample of it counts: after a restart loads
+// are unlike those before, and a counter of 32 bits goes back again and again, so that nothing it says is believed.
+const Steady = 5 * time.Minute
+
 // Samples are what counters come to from step to step, from the first reading that all octets have, or from after where
 // that is later, to the last. Drops count with the mean length of the packets that were sent in the step; a queue
-// without counters of packets or drops dropped nothing. Counters that are missing, or have a single reading, give none.
+// without counters of packets or drops dropped nothing. Counters that are missing, or have a single reading, give none,
+// and neither do steps that are not Steady.
 func Samples(capacity float64, alpha, beta Counters, step time.Duration, after time.Time) (out []Sample) {
 	var lines [2][3]curve
+	var back []time.Time
 	from, to := after, time.Time{}
 	for q, c := range []Counters{alpha, beta} {
 		for k, list := range [][]Reading{c.Octets, c.Packets, c.Drops} {
-			lines[q][k] = unwrap(list)
+			var went []time.Time
+			lines[q][k], went = unwrap(list)
+			back = append(back, went...)
 		}
 		octets := lines[q][0]
 		if len(octets) < 2 {
@@ -37,6 +45,9 @@ func Samples(capacity float64, alpha, beta Counters, step time.Duration, after t
 	}
 	for at := from; !at.Add(step).After(to); at = at.Add(step) {
 		s := Sample{At: at.Add(step), Capacity: capacity}
+		if slices.ContainsFunc(back, func(t time.Time) bool { return t.After(at.Add(-Steady)) && !t.After(s.At) }) {
+			continue
+		}
 		s.Alpha, s.Beta = load(lines[0], at, s.At), load(lines[1], at, s.At)
 		out = append(out, s)
 	}
@@ -51,24 +62,22 @@ type point struct {
 	value float64
 }
 
-// unwrap adds up what a counter grew by. One that went back began again at 0: its router restarted. A reading that is
-// not newer than the one before says nothing.
-func unwrap(list []Reading) (out curve) {
+// unwrap adds up what a counter grew by, and notes when it was seen to have gone back. A reading that is not newer than
+// the one before says nothing.
+func unwrap(list []Reading) (out curve, back []time.Time) {
 	sum, last := 0.0, Reading{}
 	for i, r := range list {
 		if i > 0 && !r.At.After(last.At) {
 			continue
 		}
-		switch {
-		case i == 0:
-		case r.Value >= last.Value:
+		if r.Value < last.Value {
+			back = append(back, r.At)
+		} else if i > 0 {
 			sum += float64(r.Value - last.Value)
-		default:
-			sum += float64(r.Value)
 		}
 		out, last = append(out, point{r.At, sum}), r
 	}
-	return out
+	return out, back
 }
 
 // at is the counter at a time; before its first and after its last point it stands still.

@@ -38,15 +38,32 @@ func TestSamplesAreWhatCountersGrewBy(t *testing.T) {
 	}
 }
 
-func TestARouterThatRestartedCountsOn(t *testing.T) {
-	list := counted(1e6, 0, 10, 20)
-	for _, s := range []int{5, 15} { // it restarted at second 25, and was read at 30 and 40
-		list = append(list, Reading{At: midnight.Add(time.Duration(25+s) * time.Second), Value: uint64(1e6 * s)})
+// A router that restarts counts from 0. What it says counts again when it has counted for a while.
+func TestARouterThatRestartedIsNotBelievedForAWhile(t *testing.T) {
+	var beta, drops []Reading
+	for s := 0; s <= 600; s += 10 {
+		v := uint64(1e6 * s)
+		if s > 25 { // it restarted then
+			v = uint64(1e6 * (s - 25))
+		}
+		beta = append(beta, Reading{At: midnight.Add(time.Duration(s) * time.Second), Value: v})
 	}
-	got := Samples(1e9, Counters{Octets: list}, Counters{Octets: list}, 10*time.Second, time.Time{})
-	for i, want := range []float64{8e6, 8e6, 4e6, 8e6} { // what it counted from 20 to 25 s is lost
-		if i >= len(got) || math.Abs(got[i].Beta.Sent-want) > 1 {
-			t.Fatalf("sample %d of %+v: want %g", i, got, want)
+	steady := Counters{Octets: counted(1e6, 0, 600)}
+	if drops = append(drops, beta...); len(drops) != 61 {
+		t.Fatal("the readings are not those that this test counts")
+	}
+	for name, c := range map[string][2]Counters{
+		"beta's octets": {steady, {Octets: beta}}, "alpha's octets": {{Octets: beta}, steady}, "beta's drops": {steady, {Octets: steady.Octets, Packets: steady.Octets, Drops: drops}},
+	} {
+		got := Samples(1e9, c[0], c[1], 10*time.Second, time.Time{})
+		// Until 20 s, and from the step on that begins five minutes after the reading at 30 s.
+		if len(got) != 2+(600-330)/10 || !got[1].At.Equal(midnight.Add(20*time.Second)) || !got[2].At.Equal(midnight.Add(340*time.Second)) {
+			t.Fatalf("%s: %d samples, the third of %v", name, len(got), got[min(2, len(got)-1)].At)
+		}
+		for _, x := range got {
+			if x.Beta.Sent != 8e6 || x.Alpha.Sent != 8e6 {
+				t.Errorf("%s: %+v", name, x)
+			}
 		}
 	}
 }
@@ -98,7 +115,7 @@ func TestSamplesAreOfTheTimeInCommon(t *testing.T) {
 }
 
 func TestACounterOutsideOfItsReadingsStandsStill(t *testing.T) {
-	l := unwrap(counted(1, 10, 20))
+	l, _ := unwrap(counted(1, 10, 20))
 	for second, want := range map[int]float64{0: 0, 10: 0, 15: 5, 20: 10, 30: 10} {
 		if got := l.at(midnight.Add(time.Duration(second) * time.Second)); got != want {
 			t.Errorf("at %d s it is %g, want %g", second, got, want)
