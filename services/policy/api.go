@@ -62,7 +62,7 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
 	if s := p.Split; s != nil {
-		out.Split = &policyv1.Split{Alpha: s.Alpha, Beta: s.Beta, Min: uint32(s.Min), Max: uint32(s.Max)}
+		out.Split = splitToProto(s)
 	}
 	out.Absent = absent(a.c.deps.Inventory, in.Routers)
 	return out, nil

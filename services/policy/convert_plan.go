@@ -60,6 +60,14 @@ func (r Renderers) Response(result compile.Result, req Request) (*policyv1.PlanR
 	return out, nil
 }
 
+func splitToProto(s *document.Split) *policyv1.Split {
+	out := &policyv1.Split{Alpha: s.Alpha, Beta: s.Beta, Min: uint32(s.Min), Max: uint32(s.Max), Follow: s.Follow.String()}
+	for _, e := range s.Except {
+		out.Except = append(out.Except, &policyv1.PortFollow{Router: e.Router, Interface: e.Interface, Follow: e.Follow.String()})
+	}
+	return out
+}
+
 func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 	out := &policyv1.RouterPlan{
 		Router: p.Router, Reasons: p.Reasons, Policy: p.Policy, BufferTime: uint64(p.BufferTime),

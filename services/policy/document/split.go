@@ -1,6 +1,9 @@
 package document
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Split lets change sets give two queues other shares on single ports. What the queues have together stays as the file
 // says.
@@ -11,6 +14,17 @@ type Split struct {
 	// Min and Max bound beta's weight, percent of the port.
 	Min uint8 `policy:"min,required" want:"a whole number of percent from 1 to 98"`
 	Max uint8 `policy:"max,required" want:"a whole number of percent from 1 to 98"`
+	// Follow is what services/split does about what its law decides. Default off.
+	Follow Follow `policy:"follow" want:"one of off, propose, apply"`
+	// Except are ports with another Follow.
+	Except []Exception `policy:"except" want:"a list of ports, each beginning with - router:"`
+}
+
+// Exception is a port that services/split treats otherwise than the policy's others.
+type Exception struct {
+	Router    string `policy:"router,required" want:"the name of a router of the inventory"`
+	Interface string `policy:"interface,required" want:"the name of an interface, in quotes"`
+	Follow    Follow `policy:"follow,required" want:"one of off, propose, apply"`
 }
 
 // Shares are the queues of a port on which beta has so much of the rate. The buffer is shared as the rate is: packets
@@ -64,6 +78,11 @@ func (r *reader) checkSplit(p *Policy) {
 	if s.Alpha == s.Beta {
 		r.problem("split.beta", "alpha and beta are one queue", "name two")
 		return
+	}
+	for i, e := range s.Except {
+		if slices.ContainsFunc(s.Except[:i], func(o Exception) bool { return o.Router == e.Router && o.Interface == e.Interface }) {
+			r.problem(fmt.Sprintf("split.except[%d]", i), fmt.Sprintf("port %s of %s is listed twice", e.Interface, e.Router), "remove one of the two")
+		}
 	}
 	a, _ := p.QueueByName(s.Alpha)
 	b, _ := p.QueueByName(s.Beta)

@@ -127,6 +127,28 @@ func (w *Where) UnmarshalText(text []byte) error {
 	return word(w, text, places, "a place")
 }
 
+// Follow is what is done about the share that a law finds for beta.
+type Follow uint8
+
+// Off does nothing. Propose requests a change set that a person decides on, Apply one under the approval rule.
+const (
+	FollowOff Follow = iota
+	FollowPropose
+	FollowApply
+)
+
+var follows = []string{"off", "propose", "apply"}
+
+func (f Follow) String() string { return wordOf(f, follows) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (f Follow) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Follow) UnmarshalText(text []byte) error {
+	return word(f, text, follows, "a way to follow a split")
+}
+
 // LossPriority is how readily a packet is dropped; 0 means that none was given, which acts as low.
 type LossPriority uint8
 

@@ -487,8 +487,11 @@ type Split struct {
 	Alpha string                 `protobuf:"bytes,1,opt,name=alpha,proto3" json:"alpha,omitempty"`
 	Beta  string                 `protobuf:"bytes,2,opt,name=beta,proto3" json:"beta,omitempty"`
 	// Limits of beta's weight, percent of the port.
-	Min           uint32 `protobuf:"varint,3,opt,name=min,proto3" json:"min,omitempty"`
-	Max           uint32 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	Min uint32 `protobuf:"varint,3,opt,name=min,proto3" json:"min,omitempty"`
+	Max uint32 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	// What services/split does: off, propose or apply; and the ports where it does something else.
+	Follow        string        `protobuf:"bytes,5,opt,name=follow,proto3" json:"follow,omitempty"`
+	Except        []*PortFollow `protobuf:"bytes,6,rep,name=except,proto3" json:"except,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -551,6 +554,81 @@ func (x *Split) GetMax() uint32 {
 	return 0
 }
 
+func (x *Split) GetFollow() string {
+	if x != nil {
+		return x.Follow
+	}
+	return ""
+}
+
+func (x *Split) GetExcept() []*PortFollow {
+	if x != nil {
+		return x.Except
+	}
+	return nil
+}
+
+// PortFollow is what services/split does on one port.
+type PortFollow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Router        string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
+	Interface     string                 `protobuf:"bytes,2,opt,name=interface,proto3" json:"interface,omitempty"`
+	Follow        string                 `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortFollow) Reset() {
+	*x = PortFollow{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortFollow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortFollow) ProtoMessage() {}
+
+func (x *PortFollow) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortFollow.ProtoReflect.Descriptor instead.
+func (*PortFollow) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PortFollow) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *PortFollow) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *PortFollow) GetFollow() string {
+	if x != nil {
+		return x.Follow
+	}
+	return ""
+}
+
 // RefusedSplit is a split that no port has, or has otherwise, and why.
 type RefusedSplit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -562,7 +640,7 @@ type RefusedSplit struct {
 
 func (x *RefusedSplit) Reset() {
 	*x = RefusedSplit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -574,7 +652,7 @@ func (x *RefusedSplit) String() string {
 func (*RefusedSplit) ProtoMessage() {}
 
 func (x *RefusedSplit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -587,7 +665,7 @@ func (x *RefusedSplit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedSplit.ProtoReflect.Descriptor instead.
 func (*RefusedSplit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RefusedSplit) GetSplit() *PortSplit {
@@ -612,7 +690,7 @@ type CircuitsRequest struct {
 
 func (x *CircuitsRequest) Reset() {
 	*x = CircuitsRequest{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -624,7 +702,7 @@ func (x *CircuitsRequest) String() string {
 func (*CircuitsRequest) ProtoMessage() {}
 
 func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -637,7 +715,7 @@ func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitsRequest.ProtoReflect.Descriptor instead.
 func (*CircuitsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 type CircuitsResponse struct {
@@ -650,7 +728,7 @@ type CircuitsResponse struct {
 
 func (x *CircuitsResponse) Reset() {
 	*x = CircuitsResponse{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +740,7 @@ func (x *CircuitsResponse) String() string {
 func (*CircuitsResponse) ProtoMessage() {}
 
 func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +753,7 @@ func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitsResponse.ProtoReflect.Descriptor instead.
 func (*CircuitsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CircuitsResponse) GetCircuits() []string {
@@ -697,7 +775,7 @@ type RefusedCircuit struct {
 
 func (x *RefusedCircuit) Reset() {
 	*x = RefusedCircuit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +787,7 @@ func (x *RefusedCircuit) String() string {
 func (*RefusedCircuit) ProtoMessage() {}
 
 func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +800,7 @@ func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedCircuit.ProtoReflect.Descriptor instead.
 func (*RefusedCircuit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RefusedCircuit) GetCircuit() string {
@@ -751,7 +829,7 @@ type SkippedPair struct {
 
 func (x *SkippedPair) Reset() {
 	*x = SkippedPair{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +841,7 @@ func (x *SkippedPair) String() string {
 func (*SkippedPair) ProtoMessage() {}
 
 func (x *SkippedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +854,7 @@ func (x *SkippedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedPair.ProtoReflect.Descriptor instead.
 func (*SkippedPair) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SkippedPair) GetPair() string {
@@ -831,7 +909,7 @@ type RouterPlan struct {
 
 func (x *RouterPlan) Reset() {
 	*x = RouterPlan{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +921,7 @@ func (x *RouterPlan) String() string {
 func (*RouterPlan) ProtoMessage() {}
 
 func (x *RouterPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +934,7 @@ func (x *RouterPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPlan.ProtoReflect.Descriptor instead.
 func (*RouterPlan) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RouterPlan) GetRouter() string {
@@ -993,7 +1071,7 @@ type Profile struct {
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1083,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1096,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Profile) GetCircuit() string {
@@ -1070,7 +1148,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1160,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1173,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Attachment) GetCircuit() string {
@@ -1174,7 +1252,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1264,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1277,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -1228,7 +1306,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1318,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1331,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Filter) GetName() string {
@@ -1291,7 +1369,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1381,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1394,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Policer) GetName() string {
@@ -1397,7 +1475,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1487,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1500,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Action) GetDrop() bool {
@@ -1476,7 +1554,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1566,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1579,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Queue) GetName() string {
@@ -1574,7 +1652,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1664,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1677,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1653,7 +1731,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1743,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1756,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1724,7 +1802,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1814,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1827,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Lsp) GetName() string {
@@ -1798,7 +1876,7 @@ type LspSet struct {
 
 func (x *LspSet) Reset() {
 	*x = LspSet{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1888,7 @@ func (x *LspSet) String() string {
 func (*LspSet) ProtoMessage() {}
 
 func (x *LspSet) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1901,7 @@ func (x *LspSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LspSet.ProtoReflect.Descriptor instead.
 func (*LspSet) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LspSet) GetName() string {
@@ -1852,7 +1930,7 @@ type LspShare struct {
 
 func (x *LspShare) Reset() {
 	*x = LspShare{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1942,7 @@ func (x *LspShare) String() string {
 func (*LspShare) ProtoMessage() {}
 
 func (x *LspShare) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1955,7 @@ func (x *LspShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LspShare.ProtoReflect.Descriptor instead.
 func (*LspShare) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{24}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LspShare) GetLsp() string {
@@ -1927,7 +2005,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2017,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2030,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{25}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -2075,7 +2153,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2165,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2178,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{26}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -2156,12 +2234,19 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\bcircuits\x18\x04 \x03(\tR\bcircuits\x12M\n" +
 	"\x10refused_circuits\x18\x05 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\x12G\n" +
 	"\x0erefused_splits\x18\x06 \x03(\v2 .millrace.policy.v1.RefusedSplitR\rrefusedSplits\x12/\n" +
-	"\x05split\x18\a \x01(\v2\x19.millrace.policy.v1.SplitR\x05split\"U\n" +
+	"\x05split\x18\a \x01(\v2\x19.millrace.policy.v1.SplitR\x05split\"\xa5\x01\n" +
 	"\x05Split\x12\x14\n" +
 	"\x05alpha\x18\x01 \x01(\tR\x05alpha\x12\x12\n" +
 	"\x04beta\x18\x02 \x01(\tR\x04beta\x12\x10\n" +
 	"\x03min\x18\x03 \x01(\rR\x03min\x12\x10\n" +
-	"\x03max\x18\x04 \x01(\rR\x03max\"[\n" +
+	"\x03max\x18\x04 \x01(\rR\x03max\x12\x16\n" +
+	"\x06follow\x18\x05 \x01(\tR\x06follow\x126\n" +
+	"\x06except\x18\x06 \x03(\v2\x1e.millrace.policy.v1.PortFollowR\x06except\"Z\n" +
+	"\n" +
+	"PortFollow\x12\x16\n" +
+	"\x06router\x18\x01 \x01(\tR\x06router\x12\x1c\n" +
+	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x16\n" +
+	"\x06follow\x18\x03 \x01(\tR\x06follow\"[\n" +
 	"\fRefusedSplit\x123\n" +
 	"\x05split\x18\x01 \x01(\v2\x1d.millrace.policy.v1.PortSplitR\x05split\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x11\n" +
@@ -2319,7 +2404,7 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
 	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
@@ -2329,65 +2414,67 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*PortSplit)(nil),        // 5: millrace.policy.v1.PortSplit
 	(*PlanResponse)(nil),     // 6: millrace.policy.v1.PlanResponse
 	(*Split)(nil),            // 7: millrace.policy.v1.Split
-	(*RefusedSplit)(nil),     // 8: millrace.policy.v1.RefusedSplit
-	(*CircuitsRequest)(nil),  // 9: millrace.policy.v1.CircuitsRequest
-	(*CircuitsResponse)(nil), // 10: millrace.policy.v1.CircuitsResponse
-	(*RefusedCircuit)(nil),   // 11: millrace.policy.v1.RefusedCircuit
-	(*SkippedPair)(nil),      // 12: millrace.policy.v1.SkippedPair
-	(*RouterPlan)(nil),       // 13: millrace.policy.v1.RouterPlan
-	(*Profile)(nil),          // 14: millrace.policy.v1.Profile
-	(*Attachment)(nil),       // 15: millrace.policy.v1.Attachment
-	(*Scheduling)(nil),       // 16: millrace.policy.v1.Scheduling
-	(*Filter)(nil),           // 17: millrace.policy.v1.Filter
-	(*Policer)(nil),          // 18: millrace.policy.v1.Policer
-	(*Action)(nil),           // 19: millrace.policy.v1.Action
-	(*Queue)(nil),            // 20: millrace.policy.v1.Queue
-	(*DropProfile)(nil),      // 21: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil),   // 22: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),              // 23: millrace.policy.v1.Lsp
-	(*LspSet)(nil),           // 24: millrace.policy.v1.LspSet
-	(*LspShare)(nil),         // 25: millrace.policy.v1.LspShare
-	(*RedirectRule)(nil),     // 26: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),      // 27: millrace.policy.v1.ConfigEntry
+	(*PortFollow)(nil),       // 8: millrace.policy.v1.PortFollow
+	(*RefusedSplit)(nil),     // 9: millrace.policy.v1.RefusedSplit
+	(*CircuitsRequest)(nil),  // 10: millrace.policy.v1.CircuitsRequest
+	(*CircuitsResponse)(nil), // 11: millrace.policy.v1.CircuitsResponse
+	(*RefusedCircuit)(nil),   // 12: millrace.policy.v1.RefusedCircuit
+	(*SkippedPair)(nil),      // 13: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),       // 14: millrace.policy.v1.RouterPlan
+	(*Profile)(nil),          // 15: millrace.policy.v1.Profile
+	(*Attachment)(nil),       // 16: millrace.policy.v1.Attachment
+	(*Scheduling)(nil),       // 17: millrace.policy.v1.Scheduling
+	(*Filter)(nil),           // 18: millrace.policy.v1.Filter
+	(*Policer)(nil),          // 19: millrace.policy.v1.Policer
+	(*Action)(nil),           // 20: millrace.policy.v1.Action
+	(*Queue)(nil),            // 21: millrace.policy.v1.Queue
+	(*DropProfile)(nil),      // 22: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil),   // 23: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),              // 24: millrace.policy.v1.Lsp
+	(*LspSet)(nil),           // 25: millrace.policy.v1.LspSet
+	(*LspShare)(nil),         // 26: millrace.policy.v1.LspShare
+	(*RedirectRule)(nil),     // 27: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),      // 28: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
 	5,  // 1: millrace.policy.v1.PlanRequest.splits:type_name -> millrace.policy.v1.PortSplit
-	13, // 2: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	12, // 3: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	11, // 4: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
-	8,  // 5: millrace.policy.v1.PlanResponse.refused_splits:type_name -> millrace.policy.v1.RefusedSplit
+	14, // 2: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	13, // 3: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	12, // 4: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
+	9,  // 5: millrace.policy.v1.PlanResponse.refused_splits:type_name -> millrace.policy.v1.RefusedSplit
 	7,  // 6: millrace.policy.v1.PlanResponse.split:type_name -> millrace.policy.v1.Split
-	5,  // 7: millrace.policy.v1.RefusedSplit.split:type_name -> millrace.policy.v1.PortSplit
-	20, // 8: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	22, // 9: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	23, // 10: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	26, // 11: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	27, // 12: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	16, // 13: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	17, // 14: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	18, // 15: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	14, // 16: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
-	15, // 17: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
-	24, // 18: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
-	19, // 19: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
-	19, // 20: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	19, // 21: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	21, // 22: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	20, // 23: millrace.policy.v1.PortScheduling.queues:type_name -> millrace.policy.v1.Queue
-	25, // 24: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
-	0,  // 25: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 26: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 27: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	9,  // 28: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
-	2,  // 29: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	6,  // 30: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	10, // 31: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
-	29, // [29:32] is the sub-list for method output_type
-	26, // [26:29] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	8,  // 7: millrace.policy.v1.Split.except:type_name -> millrace.policy.v1.PortFollow
+	5,  // 8: millrace.policy.v1.RefusedSplit.split:type_name -> millrace.policy.v1.PortSplit
+	21, // 9: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	23, // 10: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	24, // 11: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	27, // 12: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	28, // 13: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	17, // 14: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	18, // 15: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	19, // 16: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	15, // 17: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
+	16, // 18: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
+	25, // 19: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
+	20, // 20: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
+	20, // 21: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	20, // 22: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	22, // 23: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	21, // 24: millrace.policy.v1.PortScheduling.queues:type_name -> millrace.policy.v1.Queue
+	26, // 25: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
+	0,  // 26: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 27: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 28: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	10, // 29: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 30: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	6,  // 31: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	11, // 32: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	30, // [30:33] is the sub-list for method output_type
+	27, // [27:30] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -2395,15 +2482,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[18].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[25].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[19].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkibAoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkSLQoGc3BsaXRzGAQgAygLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdCI8CglQb3J0U3BsaXQSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIMCgRiZXRhGAMgASgNIrMCCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyEg4KBmFic2VudBgDIAMoCRIQCghjaXJjdWl0cxgEIAMoCRI8ChByZWZ1c2VkX2NpcmN1aXRzGAUgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRDaXJjdWl0EjgKDnJlZnVzZWRfc3BsaXRzGAYgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRTcGxpdBIoCgVzcGxpdBgHIAEoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5TcGxpdCI+CgVTcGxpdBINCgVhbHBoYRgBIAEoCRIMCgRiZXRhGAIgASgJEgsKA21pbhgDIAEoDRILCgNtYXgYBCABKA0iTAoMUmVmdXNlZFNwbGl0EiwKBXNwbGl0GAEgASgLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdBIOCgZyZWFzb24YAiABKAkiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkihwUKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50EiwKCGxzcF9zZXRzGBAgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkxzcFNldCJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIpIBCgpBdHRhY2htZW50Eg8KB2NpcmN1aXQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgJEgwKBHZsYW4YBCABKA0SDgoGbnVtYmVyGAUgASgNEg0KBWxvY2FsGAYgASgJEg4KBnJlbW90ZRgHIAEoCRINCgVxdWV1ZRgIIAEoCRILCgNsc3AYCSABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIImwKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBBINCgVzcGxpdBgDIAEoDRIpCgZxdWV1ZXMYBCADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuUXVldWUiWwoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAkSEwoLYWRqYWNlbmNpZXMYBSADKAkiQgoGTHNwU2V0EgwKBG5hbWUYASABKAkSKgoEbHNwcxgCIAMoCzIcLm1pbGxyYWNlLnBvbGljeS52MS5Mc3BTaGFyZSInCghMc3BTaGFyZRILCgNsc3AYASABKAkSDgoGd2VpZ2h0GAIgASgNIpQCCgxSZWRpcmVjdFJ1bGUSEAoIc2VxdWVuY2UYASABKA0SDAoEcGFpchgCIAEoCRILCgNzcmMYAyABKAkSCwoDZHN0GAQgASgJEg0KBXF1ZXVlGAUgASgJEgsKA2xzcBgGIAEoCRIOCgZmaWx0ZXIYByABKAkSDQoFY2xhc3MYCCABKAkSDQoFZHNjcHMYCSADKA0SEAoIcHJvdG9jb2wYCiABKA0SFAoMc291cmNlX3BvcnRzGAsgASgJEhkKEWRlc3RpbmF0aW9uX3BvcnRzGAwgASgJEhEKBG1hcmsYDSABKA1IAIgBARIPCgdjaXJjdWl0GA4gASgJEhAKCHByb2ZpbGVkGFAgASgIQgcKBV9tYXJrIlkKC0NvbmZpZ0VudHJ5EgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDAoEYm9keRgDIAEoCSpVCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhYKEkVOQ09ESU5HX0pTT05fSUVURhABEhcKE0VOQ09ESU5HX0pVTk9TX1RFWFQQAjKqAgoNUG9saWN5U2VydmljZRJUCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZSIG6rUYAggCEmQKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlIhnqtRgVCAIaETIPCgVwbGFucxIGcm91dGVyEl0KCENpcmN1aXRzEiMubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVxdWVzdBokLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1Jlc3BvbnNlIgbqtRgCCAJC0wEKFmNvbS5taWxscmFjZS5wb2xpY3kudjFCC1BvbGljeVByb3RvUAFaQmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3BvbGljeS92MTtwb2xpY3l2MaICA01QWKoCEk1pbGxyYWNlLlBvbGljeS5WMcoCEk1pbGxyYWNlXFBvbGljeVxWMeICHk1pbGxyYWNlXFBvbGljeVxWMVxHUEJNZXRhZGF0YeoCFE1pbGxyYWNlOjpQb2xpY3k6OlYxYgZwcm90bzM", [file_millrace_rights_v1_rights]);
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkibAoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkSLQoGc3BsaXRzGAQgAygLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdCI8CglQb3J0U3BsaXQSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIMCgRiZXRhGAMgASgNIrMCCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyEg4KBmFic2VudBgDIAMoCRIQCghjaXJjdWl0cxgEIAMoCRI8ChByZWZ1c2VkX2NpcmN1aXRzGAUgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRDaXJjdWl0EjgKDnJlZnVzZWRfc3BsaXRzGAYgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRTcGxpdBIoCgVzcGxpdBgHIAEoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5TcGxpdCJ+CgVTcGxpdBINCgVhbHBoYRgBIAEoCRIMCgRiZXRhGAIgASgJEgsKA21pbhgDIAEoDRILCgNtYXgYBCABKA0SDgoGZm9sbG93GAUgASgJEi4KBmV4Y2VwdBgGIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0Rm9sbG93Ij8KClBvcnRGb2xsb3cSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIOCgZmb2xsb3cYAyABKAkiTAoMUmVmdXNlZFNwbGl0EiwKBXNwbGl0GAEgASgLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdBIOCgZyZWFzb24YAiABKAkiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkihwUKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50EiwKCGxzcF9zZXRzGBAgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkxzcFNldCJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIpIBCgpBdHRhY2htZW50Eg8KB2NpcmN1aXQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgJEgwKBHZsYW4YBCABKA0SDgoGbnVtYmVyGAUgASgNEg0KBWxvY2FsGAYgASgJEg4KBnJlbW90ZRgHIAEoCRINCgVxdWV1ZRgIIAEoCRILCgNsc3AYCSABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIImwKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBBINCgVzcGxpdBgDIAEoDRIpCgZxdWV1ZXMYBCADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuUXVldWUiWwoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAkSEwoLYWRqYWNlbmNpZXMYBSADKAkiQgoGTHNwU2V0EgwKBG5hbWUYASABKAkSKgoEbHNwcxgCIAMoCzIcLm1pbGxyYWNlLnBvbGljeS52MS5Mc3BTaGFyZSInCghMc3BTaGFyZRILCgNsc3AYASABKAkSDgoGd2VpZ2h0GAIgASgNIpQCCgxSZWRpcmVjdFJ1bGUSEAoIc2VxdWVuY2UYASABKA0SDAoEcGFpchgCIAEoCRILCgNzcmMYAyABKAkSCwoDZHN0GAQgASgJEg0KBXF1ZXVlGAUgASgJEgsKA2xzcBgGIAEoCRIOCgZmaWx0ZXIYByABKAkSDQoFY2xhc3MYCCABKAkSDQoFZHNjcHMYCSADKA0SEAoIcHJvdG9jb2wYCiABKA0SFAoMc291cmNlX3BvcnRzGAsgASgJEhkKEWRlc3RpbmF0aW9uX3BvcnRzGAwgASgJEhEKBG1hcmsYDSABKA1IAIgBARIPCgdjaXJjdWl0GA4gASgJEhAKCHByb2ZpbGVkGFAgASgIQgcKBV9tYXJrIlkKC0NvbmZpZ0VudHJ5EgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDAoEYm9keRgDIAEoCSpVCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhYKEkVOQ09ESU5HX0pTT05fSUVURhABEhcKE0VOQ09ESU5HX0pVTk9TX1RFWFQQAjKqAgoNUG9saWN5U2VydmljZRJUCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZSIG6rUYAggCEmQKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlIhnqtRgVCAIaETIPCgVwbGFucxIGcm91dGVyEl0KCENpcmN1aXRzEiMubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVxdWVzdBokLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1Jlc3BvbnNlIgbqtRgCCAJC0wEKFmNvbS5taWxscmFjZS5wb2xpY3kudjFCC1BvbGljeVByb3RvUAFaQmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3BvbGljeS92MTtwb2xpY3l2MaICA01QWKoCEk1pbGxyYWNlLlBvbGljeS5WMcoCEk1pbGxyYWNlXFBvbGljeVxWMeICHk1pbGxyYWNlXFBvbGljeVxWMVxHUEJNZXRhZGF0YeoCFE1pbGxyYWNlOjpQb2xpY3k6OlYxYgZwcm90bzM", [file_millrace_rights_v1_rights]);
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -249,6 +249,18 @@ export type Split = Message<"millrace.policy.v1.Split"> & {
    * @generated from field: uint32 max = 4;
    */
   max: number;
+
+  /**
+   * What services/split does: off, propose or apply; and the ports where it does something else.
+   *
+   * @generated from field: string follow = 5;
+   */
+  follow: string;
+
+  /**
+   * @generated from field: repeated millrace.policy.v1.PortFollow except = 6;
+   */
+  except: PortFollow[];
 };
 
 /**
@@ -257,6 +269,35 @@ export type Split = Message<"millrace.policy.v1.Split"> & {
  */
 export const SplitSchema: GenMessage<Split> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 6);
+
+/**
+ * PortFollow is what services/split does on one port.
+ *
+ * @generated from message millrace.policy.v1.PortFollow
+ */
+export type PortFollow = Message<"millrace.policy.v1.PortFollow"> & {
+  /**
+   * @generated from field: string router = 1;
+   */
+  router: string;
+
+  /**
+   * @generated from field: string interface = 2;
+   */
+  interface: string;
+
+  /**
+   * @generated from field: string follow = 3;
+   */
+  follow: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.PortFollow.
+ * Use `create(PortFollowSchema)` to create a new message.
+ */
+export const PortFollowSchema: GenMessage<PortFollow> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 7);
 
 /**
  * RefusedSplit is a split that no port has, or has otherwise, and why.
@@ -280,7 +321,7 @@ export type RefusedSplit = Message<"millrace.policy.v1.RefusedSplit"> & {
  * Use `create(RefusedSplitSchema)` to create a new message.
  */
 export const RefusedSplitSchema: GenMessage<RefusedSplit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 7);
+  messageDesc(file_millrace_policy_v1_policy, 8);
 
 /**
  * @generated from message millrace.policy.v1.CircuitsRequest
@@ -293,7 +334,7 @@ export type CircuitsRequest = Message<"millrace.policy.v1.CircuitsRequest"> & {
  * Use `create(CircuitsRequestSchema)` to create a new message.
  */
 export const CircuitsRequestSchema: GenMessage<CircuitsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 8);
+  messageDesc(file_millrace_policy_v1_policy, 9);
 
 /**
  * @generated from message millrace.policy.v1.CircuitsResponse
@@ -312,7 +353,7 @@ export type CircuitsResponse = Message<"millrace.policy.v1.CircuitsResponse"> & 
  * Use `create(CircuitsResponseSchema)` to create a new message.
  */
 export const CircuitsResponseSchema: GenMessage<CircuitsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 9);
+  messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
  * RefusedCircuit is a circuit in force that no router gets.
@@ -338,7 +379,7 @@ export type RefusedCircuit = Message<"millrace.policy.v1.RefusedCircuit"> & {
  * Use `create(RefusedCircuitSchema)` to create a new message.
  */
 export const RefusedCircuitSchema: GenMessage<RefusedCircuit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 11);
 
 /**
  * SkippedPair is a pair no rule was made for.
@@ -364,7 +405,7 @@ export type SkippedPair = Message<"millrace.policy.v1.SkippedPair"> & {
  * Use `create(SkippedPairSchema)` to create a new message.
  */
 export const SkippedPairSchema: GenMessage<SkippedPair> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * RouterPlan is the whole intended config of one router as far as Millrace manages it: what is not in it is removed.
@@ -487,7 +528,7 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  * Use `create(RouterPlanSchema)` to create a new message.
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 12);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * Profile is the rate of a circuit where it enters: what its rules match is counted on all interfaces together.
@@ -525,7 +566,7 @@ export type Profile = Message<"millrace.policy.v1.Profile"> & {
  * Use `create(ProfileSchema)` to create a new message.
  */
 export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 13);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
  * Attachment is one end of a circuit between ports.
@@ -590,7 +631,7 @@ export type Attachment = Message<"millrace.policy.v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 14);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * Scheduling is the part of weighted round robin that queues have in common.
@@ -618,7 +659,7 @@ export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
  * Use `create(SchedulingSchema)` to create a new message.
  */
 export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 15);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * Filter is a list of rules on the ingress of some interfaces.
@@ -644,7 +685,7 @@ export type Filter = Message<"millrace.policy.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 16);
+  messageDesc(file_millrace_policy_v1_policy, 17);
 
 /**
  * Policer limits what arrives for a queue, on each interface by itself.
@@ -709,7 +750,7 @@ export type Policer = Message<"millrace.policy.v1.Policer"> & {
  * Use `create(PolicerSchema)` to create a new message.
  */
 export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 17);
+  messageDesc(file_millrace_policy_v1_policy, 18);
 
 /**
  * Action is what happens to packets out of profile.
@@ -747,7 +788,7 @@ export type Action = Message<"millrace.policy.v1.Action"> & {
  * Use `create(ActionSchema)` to create a new message.
  */
 export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 18);
+  messageDesc(file_millrace_policy_v1_policy, 19);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -813,7 +854,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 19);
+  messageDesc(file_millrace_policy_v1_policy, 20);
 
 /**
  * DropProfile is the drop probability by fill of the queue's buffer, percent.
@@ -852,7 +893,7 @@ export type DropProfile = Message<"millrace.policy.v1.DropProfile"> & {
  * Use `create(DropProfileSchema)` to create a new message.
  */
 export const DropProfileSchema: GenMessage<DropProfile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 20);
+  messageDesc(file_millrace_policy_v1_policy, 21);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -892,7 +933,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 21);
+  messageDesc(file_millrace_policy_v1_policy, 22);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -933,7 +974,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 22);
+  messageDesc(file_millrace_policy_v1_policy, 23);
 
 /**
  * LspSet are LSPs that share flows by weight; a flow stays on one.
@@ -957,7 +998,7 @@ export type LspSet = Message<"millrace.policy.v1.LspSet"> & {
  * Use `create(LspSetSchema)` to create a new message.
  */
 export const LspSetSchema: GenMessage<LspSet> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 23);
+  messageDesc(file_millrace_policy_v1_policy, 24);
 
 /**
  * LspShare is an LSP of a set.
@@ -983,7 +1024,7 @@ export type LspShare = Message<"millrace.policy.v1.LspShare"> & {
  * Use `create(LspShareSchema)` to create a new message.
  */
 export const LspShareSchema: GenMessage<LspShare> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 24);
+  messageDesc(file_millrace_policy_v1_policy, 25);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -1090,7 +1131,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 25);
+  messageDesc(file_millrace_policy_v1_policy, 26);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -1123,7 +1164,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 26);
+  messageDesc(file_millrace_policy_v1_policy, 27);
 
 /**
  * Encoding is the syntax of a config entry's body.
