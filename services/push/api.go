@@ -43,11 +43,24 @@ func (a *api) Create(ctx context.Context, req *connect.Request[pushv1.CreateRequ
 	if req.Msg.GetPolicy() == "" || req.Msg.GetAuthor() == "" {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("a change set needs a policy and an author"))
 	}
-	if who, known := rights.From(ctx); known && who.Role != rights.Service && req.Msg.GetForCircuits() {
-		return nil, connect.NewError(connect.CodePermissionDenied, errors.New("for_circuits chooses the approval rule of services/circuits, which alone may set it"))
+	if who, known := rights.From(ctx); known && who.Role != rights.Service {
+		if err := ruleOfAService(req.Msg); err != nil {
+			return nil, err
+		}
 	}
 	cs, err := a.complete(ctx)(a.c.create(ctx, req.Msg))
 	return connect.NewResponse(&pushv1.CreateResponse{Change: cs}), coded(err)
+}
+
+// ruleOfAService refuses the fields that choose an approval rule and that one service alone may set.
+func ruleOfAService(req *pushv1.CreateRequest) error {
+	switch {
+	case req.GetForCircuits():
+		return connect.NewError(connect.CodePermissionDenied, errors.New("for_circuits chooses the approval rule of services/circuits, which alone may set it"))
+	case req.GetForSplit():
+		return connect.NewError(connect.CodePermissionDenied, errors.New("for_split chooses the approval rule of services/split, which alone may set it"))
+	}
+	return nil
 }
 
 // defaultLimit is how many change sets List returns unless the request has a limit.
@@ -64,6 +77,15 @@ func (a *api) List(ctx context.Context, req *connect.Request[pushv1.ListRequest]
 		limit = defaultLimit
 	}
 	all = all[:min(limit, len(all))]
+	if req.Msg.GetBrief() {
+		for i, cs := range all {
+			all[i] = shallow(cs, "devices", "prediction")
+			for _, d := range cs.GetDevices() { // whose names say who may see it
+				all[i].Devices = append(all[i].Devices, shallow(d, "plan", "entries", "diff"))
+			}
+		}
+		return connect.NewResponse(&pushv1.ListResponse{Changes: all}), nil
+	}
 	if err := a.fillNewest(ctx, all); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func ruleOf(m *pushv1.ChangeSet) guard.Rule {
 // exceeds the nightly budget by this. Reasons against the rule auto are noted also where a person approves
 // in any case, for that person to read.
 func (c *Component) ruleFor(ctx context.Context, m *pushv1.ChangeSet, devices []*pushv1.DeviceChange, over []string) (*pushv1.ApprovalRule, error) {
-	beyond, err := c.beyondCircuits(ctx, m, devices)
+	beyond, err := c.moreThanAsked(ctx, m, devices)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,13 @@ func (c *Component) ruleFor(ctx context.Context, m *pushv1.ChangeSet, devices []
 	if m.GetForCircuits() && len(beyond) == 0 {
 		rule = c.cfg.ApprovalForCircuits.rule()
 	}
-	if len(over) > 0 || len(m.GetRepairs()) > 0 { // push.reconcile.answer sets who approves a repair
+	if m.GetForSplit() && len(beyond) == 0 && c.cfg.ApprovalForSplits.Rule != "" {
+		rule = c.cfg.ApprovalForSplits.rule()
+	}
+	if m.GetAsk() {
+		beyond = append(beyond, m.GetAuthor()+" wants a person to decide")
+	}
+	if m.GetAsk() || len(over) > 0 || len(m.GetRepairs()) > 0 { // push.reconcile.answer sets who approves a repair
 		rule.Persons = max(rule.Persons, 1)
 	}
 	return &pushv1.ApprovalRule{Persons: uint32(rule.Persons), OtherThanAuthor: rule.NotAuthor, Because: slices.Concat(over, beyond)}, nil
@@ -100,8 +106,11 @@ func (c *Component) logLater(ctx context.Context, m *pushv1.ChangeSet, err error
 func (c *Component) goOnce(ctx context.Context, m *pushv1.ChangeSet) error {
 	if states[m.GetState()] == rollout.Planned {
 		e := rollout.Event{Kind: rollout.Approve, By: byApprovalRule, Text: "policy " + m.GetPolicy() + " has the approval rule auto"}
-		if m.GetForCircuits() && len(m.GetApprovalRule().GetBecause()) == 0 {
+		switch sure := len(m.GetApprovalRule().GetBecause()) == 0; {
+		case sure && m.GetForCircuits():
 			e.Text = "it changes nothing but circuits, which have the approval rule auto"
+		case sure && m.GetForSplit():
+			e.Text = "it changes nothing but splits, which have the approval rule auto"
 		}
 		if _, _, err := c.decide(ctx, m.GetId(), e, alone); err != nil {
 			return err

@@ -39,6 +39,9 @@ type Configuration struct {
 	// ApprovalForCircuits is who must approve a change set that services/circuits requests because circuits
 	// begin or end, where it changes nothing else; where it does, the policy's rule holds. Default auto.
 	ApprovalForCircuits Approval `yaml:"approval_for_circuits"`
+	// ApprovalForSplits is who must approve a change set that services/split requests because beta should be guaranteed
+	// another share, where it changes nothing else and the policy says apply. Default: the rule of its policy.
+	ApprovalForSplits Approval `yaml:"approval_for_splits"`
 	// Canary has one router changed first and watched before the others are changed.
 	Canary Canary `yaml:"canary"`
 	// Window is when change sets may be applied. One that is to be applied outside of it is scheduled, and applied when

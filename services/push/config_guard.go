@@ -126,7 +126,7 @@ func (c Configuration) approvalOf(policy string) guard.Rule {
 
 // validateGuards rejects guards without effect.
 func (c Configuration) validateGuards() error {
-	if err := errors.Join(c.Approval.validate("approval"), c.ApprovalForCircuits.validate("approval_for_circuits")); err != nil {
+	if err := errors.Join(c.Approval.validate("approval"), c.ApprovalForCircuits.validate("approval_for_circuits"), c.ApprovalForSplits.validate("approval_for_splits")); err != nil {
 		return err
 	}
 	if b := c.NightlyBudget; b.Entries < 0 || b.Routers < 0 || b.LSPs < 0 {

@@ -42,7 +42,8 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 	return c.draft(ctx, &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
 		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Predict: req.GetPredict(), Nightly: req.GetNightly(),
-		ForCircuits: req.GetForCircuits(), Splits: req.GetSplits(), Limits: rights.LimitsMessage(who.Limits),
+		ForCircuits: req.GetForCircuits(), Splits: req.GetSplits(), ForSplit: req.GetForSplit(), Ask: req.GetAsk(),
+		Limits: rights.LimitsMessage(who.Limits),
 	})
 }
 

@@ -17,10 +17,14 @@ import (
 // circuitLSP is what the name of every LSP of a circuit begins with, see compile.CircuitLSPName.
 const circuitLSP = "te-circuit-"
 
-// beyondCircuits lists, one sentence each, what a change set that was requested because of circuits changes
-// beyond circuits: no person has approved those changes of the policy.
-func (c *Component) beyondCircuits(ctx context.Context, cs *pushv1.ChangeSet, devices []*pushv1.DeviceChange) (out []string, err error) {
-	if !cs.GetForCircuits() {
+// moreThanAsked lists, one sentence each, what a change set that was requested because of circuits, or of a split,
+// changes beyond those: no person has approved those changes of the policy.
+func (c *Component) moreThanAsked(ctx context.Context, cs *pushv1.ChangeSet, devices []*pushv1.DeviceChange) (out []string, err error) {
+	what, rest := "circuits", withoutCircuits
+	switch {
+	case cs.GetForSplit():
+		what, rest = "splits", withoutSplits
+	case !cs.GetForCircuits():
 		return nil, nil
 	}
 	all, err := c.list(ctx)
@@ -38,8 +42,8 @@ func (c *Component) beyondCircuits(ctx context.Context, cs *pushv1.ChangeSet, de
 			out = append(out, fmt.Sprintf("it is unknown what change sets left on %s", d.GetDevice()))
 		case undone:
 			out = append(out, fmt.Sprintf("a change set was rolled back on %s by hand, and no other one is in force there since", d.GetDevice()))
-		case !proto.Equal(withoutCircuits(force.plan), withoutCircuits(d.GetPlan())):
-			out = append(out, fmt.Sprintf("it changes more than circuits on %s", d.GetDevice()))
+		case !proto.Equal(rest(force.plan), rest(d.GetPlan())):
+			out = append(out, fmt.Sprintf("it changes more than %s on %s", what, d.GetDevice()))
 		}
 	}
 	return out, nil

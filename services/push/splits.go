@@ -58,6 +58,16 @@ func withSplits(old, fresh []*policyv1.PortSplit) (out []*policyv1.PortSplit) {
 	return out
 }
 
+// withoutSplits is what of a plan does not depend on what queues are guaranteed on single ports. How it is rendered
+// follows from the rest.
+func withoutSplits(p *policyv1.RouterPlan) *policyv1.RouterPlan {
+	out := shallow(p, "ports", "entries", "rendered", "reasons")
+	for _, at := range p.GetPorts() {
+		out.Ports = append(out.Ports, shallow(at, "split", "queues"))
+	}
+	return out
+}
+
 // refusedSplits notes those of the request that the plan does not follow. Of those that were in force before, somebody
 // has read it already.
 func refusedSplits(requested []*policyv1.PortSplit, plan *policyv1.PlanResponse) (notes []string) {

@@ -1,14 +1,18 @@
 package push
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/rights"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
@@ -103,5 +107,135 @@ func TestWhichSplitsAreInForce(t *testing.T) {
 	}
 	if got := SplitsInForce(all, "c"); len(got) != 0 {
 		t.Errorf("of a policy without change sets: %v", got)
+	}
+}
+
+// forSplit requests a change set as services/split does.
+func (w *world) forSplit(key string, ask bool, splits ...*policyv1.PortSplit) *pushv1.ChangeSet {
+	w.t.Helper()
+	r, err := w.api.Create(w.t.Context(), connect.NewRequest(&pushv1.CreateRequest{
+		Author: "split", Policy: "hntes-two-queue", IdempotencyKey: key, ForSplit: true, Ask: ask, Splits: splits,
+	}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.id = r.Msg.GetChange().GetId()
+	return r.Msg.GetChange()
+}
+
+// A change set that changes nothing but splits has a rule of its own, if there is one; other changes of the policy need
+// the policy's, and what is proposed needs a person under any rule.
+func TestSplitsGoByThemselvesAndNothingElseDoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.ApprovalForSplits = Approval{Rule: "auto"}
+	must(t, w.command([]string{"restart"}), "")
+	if cs := w.forSplit("first", false); cs.GetApprovalRule().GetPersons() != 1 || !slices.Contains(cs.GetApprovalRule().GetBecause(), "it changes more than splits on wr") {
+		t.Errorf("where nothing was in force: %v", cs.GetApprovalRule())
+	}
+	must(t, w.command([]string{"approve", "apply"}), "")
+	must(t, w.command([]string{"await", "verified"}), "verified")
+
+	w.plans.set("split")
+	cs := w.forSplit("proposed", true, portSplit("wr", "ge-er", 30))
+	if cs.GetApprovalRule().GetPersons() != 1 || !slices.Equal(cs.GetApprovalRule().GetBecause(), []string{"split wants a person to decide"}) || cs.GetState() != pushv1.State_STATE_PLANNED {
+		t.Errorf("proposed: %s, %v", cs.GetState(), cs.GetApprovalRule())
+	}
+	w.forSplit("applied", false, portSplit("wr", "ge-er", 30))
+	if text := w.command([]string{"await", "verified"}); !strings.Contains(text, "approved by rule push.approval: it changes nothing but splits") {
+		t.Errorf("applied: %s", text)
+	}
+	w.plans.set("with-circuit")
+	if cs := w.forSplit("and more", false, portSplit("wr", "ge-er", 40)); cs.GetApprovalRule().GetPersons() != 1 || cs.GetState() != pushv1.State_STATE_PLANNED {
+		t.Errorf("it changes an LSP, too, and is %s under %v", cs.GetState(), cs.GetApprovalRule())
+	}
+}
+
+// Without a rule of their own, splits have that of the policy.
+func TestSplitsHaveThePolicysRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	must(t, w.command([]string{"approve", "apply"}), "")
+	must(t, w.command([]string{"await", "verified"}), "verified")
+	w.plans.set("split")
+	if cs := w.forSplit("applied", false, portSplit("wr", "ge-er", 30)); cs.GetApprovalRule().GetPersons() != 1 || len(cs.GetApprovalRule().GetBecause()) > 0 {
+		t.Errorf("%v", cs.GetApprovalRule())
+	}
+}
+
+// The routers' names stay: a role may be limited to some.
+func TestABriefListLeavesOutPlans(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	whole, err1 := w.api.List(t.Context(), connect.NewRequest(&pushv1.ListRequest{}))
+	brief, err2 := w.api.List(t.Context(), connect.NewRequest(&pushv1.ListRequest{Brief: true}))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	want, got := whole.Msg.GetChanges()[0], brief.Msg.GetChanges()[0]
+	if len(want.GetDevices()) == 0 || len(want.GetDevices()[0].GetEntries()) == 0 {
+		t.Fatal("the list has no routers")
+	}
+	for _, d := range want.GetDevices() {
+		d.Plan, d.Entries, d.Diff = nil, nil, ""
+	}
+	if diff := cmp.Diff(got, want, protocmp.Transform()); diff != "" {
+		t.Errorf("brief (-got +want):\n%s", diff)
+	}
+}
+
+// withSplit is a plan with other weights in its entries.
+func withSplit(p *policyv1.RouterPlan) *policyv1.RouterPlan {
+	out := proto.CloneOf(p)
+	out.Entries, out.Reasons = heavier(p).GetEntries(), []string{"on ge-er queue beta is guaranteed 30 %, not 5 %, by the split in force"}
+	return out
+}
+
+func TestWhatOfAPlanDependsOnSplits(t *testing.T) {
+	plan := func(change func(*policyv1.RouterPlan)) *policyv1.RouterPlan {
+		p := &policyv1.RouterPlan{
+			Router: "wr", Queues: []*policyv1.Queue{{Name: "beta", Weight: 5}}, Rules: []*policyv1.RedirectRule{{Pair: "p"}},
+			Ports: []*policyv1.PortScheduling{{Interface: "ge-er", Speed: 10e9}},
+		}
+		change(p)
+		return p
+	}
+	was := plan(func(*policyv1.RouterPlan) {})
+	for name, c := range map[string]struct {
+		same   bool
+		change func(*policyv1.RouterPlan)
+	}{
+		"a split": {true, func(p *policyv1.RouterPlan) {
+			p.Ports[0].Split, p.Ports[0].Queues = 30, []*policyv1.Queue{{Name: "beta", Weight: 30}}
+		}},
+		"entries":        {true, func(p *policyv1.RouterPlan) { p.Entries = []*policyv1.ConfigEntry{{Path: "/x"}} }},
+		"a port's speed": {false, func(p *policyv1.RouterPlan) { p.Ports[0].Speed = 1e9 }},
+		"a port more": {false, func(p *policyv1.RouterPlan) {
+			p.Ports = append(p.Ports, &policyv1.PortScheduling{Interface: "ge-cr"})
+		}},
+		"a weight of all ports": {false, func(p *policyv1.RouterPlan) { p.Queues[0].Weight = 6 }},
+		"a rule":                {false, func(p *policyv1.RouterPlan) { p.Rules[0].Pair = "q" }},
+	} {
+		if got := proto.Equal(withoutSplits(was), withoutSplits(plan(c.change))); got != c.same {
+			t.Errorf("%s: the same %v", name, got)
+		}
+	}
+	if was.GetPorts()[0].GetSpeed() != 10e9 {
+		t.Error("the plan was changed")
+	}
+}
+
+// With logins a person cannot choose the rule of services/split.
+func TestAPersonIsNotTheSplitService(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for role, code := range map[rights.Role]connect.Code{rights.Operator: connect.CodePermissionDenied, rights.Admin: connect.CodePermissionDenied, rights.Service: 0} {
+		ctx := rights.With(t.Context(), rights.Caller{Name: "eve", Role: role})
+		_, err := (&api{w.push}).Create(ctx, connect.NewRequest(&pushv1.CreateRequest{Author: "split", Policy: "hntes-two-queue", ForSplit: true}))
+		if code == 0 != (err == nil) || err != nil && connect.CodeOf(err) != code {
+			t.Errorf("%v: %v", role, err)
+		}
 	}
 }

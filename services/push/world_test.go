@@ -122,6 +122,8 @@ func (p *plans) Plan(ctx context.Context, req *connect.Request[policyv1.PlanRequ
 			out.Plans[2] = heavier(out.Plans[2])
 			out.Plans[2].Queues = []*policyv1.Queue{{Name: "alpha", Weight: 96}}
 		}
+	case "split": // another share on a port of wr
+		out.Plans = append(out.Plans, p.full[0], p.full[1], withSplit(p.full[2]))
 	case "heavier": // another weight on wr alone
 		out.Plans = append(out.Plans, p.full[0], p.full[1], heavier(p.full[2]))
 	default:

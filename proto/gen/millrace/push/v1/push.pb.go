@@ -220,7 +220,11 @@ type ChangeSet struct {
 	// request in their place. Only where the policy has a split.
 	Splits []*v11.PortSplit `protobuf:"bytes,33,rep,name=splits,proto3" json:"splits,omitempty"`
 	// What its author may change; not set: everything. A plan that touches another router is not made.
-	Limits        *v12.Limits `protobuf:"bytes,34,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *v12.Limits `protobuf:"bytes,34,opt,name=limits,proto3" json:"limits,omitempty"`
+	// services/split requested it: see CreateRequest.
+	ForSplit bool `protobuf:"varint,35,opt,name=for_split,json=forSplit,proto3" json:"for_split,omitempty"`
+	// A person decides, whatever the approval rule says.
+	Ask           bool `protobuf:"varint,36,opt,name=ask,proto3" json:"ask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +446,20 @@ func (x *ChangeSet) GetLimits() *v12.Limits {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *ChangeSet) GetForSplit() bool {
+	if x != nil {
+		return x.ForSplit
+	}
+	return false
+}
+
+func (x *ChangeSet) GetAsk() bool {
+	if x != nil {
+		return x.Ask
+	}
+	return false
 }
 
 type Transition struct {
@@ -746,7 +764,11 @@ type CreateRequest struct {
 	// Circuits begin or end: where nothing but circuits changes, the rule push.approval_for_circuits is the one to approve by.
 	ForCircuits bool `protobuf:"varint,9,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
 	// Other guarantees of queues on these ports; the others keep what they have.
-	Splits        []*v11.PortSplit `protobuf:"bytes,10,rep,name=splits,proto3" json:"splits,omitempty"`
+	Splits []*v11.PortSplit `protobuf:"bytes,10,rep,name=splits,proto3" json:"splits,omitempty"`
+	// services/split asks: where nothing but splits changes, the rule push.approval_for_splits is the one to approve by.
+	ForSplit bool `protobuf:"varint,11,opt,name=for_split,json=forSplit,proto3" json:"for_split,omitempty"`
+	// A person is to decide, whatever the approval rule says.
+	Ask           bool `protobuf:"varint,12,opt,name=ask,proto3" json:"ask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +873,20 @@ func (x *CreateRequest) GetSplits() []*v11.PortSplit {
 	return nil
 }
 
+func (x *CreateRequest) GetForSplit() bool {
+	if x != nil {
+		return x.ForSplit
+	}
+	return false
+}
+
+func (x *CreateRequest) GetAsk() bool {
+	if x != nil {
+		return x.Ask
+	}
+	return false
+}
+
 type CreateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Change        *ChangeSet             `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
@@ -896,8 +932,10 @@ func (x *CreateResponse) GetChange() *ChangeSet {
 }
 
 type ListRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Leave out the routers' plans, entries and diffs, and predictions.
+	Brief         bool `protobuf:"varint,2,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -937,6 +975,13 @@ func (x *ListRequest) GetLimit() uint32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ListRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 type ListResponse struct {
@@ -1501,7 +1546,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xc5\b\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xf4\b\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1533,7 +1578,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\x12!\n" +
 	"\ftrace_parent\x18  \x01(\tR\vtraceParent\x125\n" +
 	"\x06splits\x18! \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\x122\n" +
-	"\x06limits\x18\" \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\"\x8f\x01\n" +
+	"\x06limits\x18\" \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\x12\x1b\n" +
+	"\tfor_split\x18# \x01(\bR\bforSplit\x12\x10\n" +
+	"\x03ask\x18$ \x01(\bR\x03ask\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1560,7 +1607,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
 	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x16\n" +
 	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"\xba\x02\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\xe9\x02\n" +
 	"\rCreateRequest\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x16\n" +
@@ -1572,11 +1619,14 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\anightly\x18\b \x01(\bR\anightly\x12!\n" +
 	"\ffor_circuits\x18\t \x01(\bR\vforCircuits\x125\n" +
 	"\x06splits\x18\n" +
-	" \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\"E\n" +
+	" \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\x12\x1b\n" +
+	"\tfor_split\x18\v \x01(\bR\bforSplit\x12\x10\n" +
+	"\x03ask\x18\f \x01(\bR\x03ask\"E\n" +
 	"\x0eCreateResponse\x123\n" +
-	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"#\n" +
+	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"9\n" +
 	"\vListRequest\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\rR\x05limit\"E\n" +
+	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05brief\x18\x02 \x01(\bR\x05brief\"E\n" +
 	"\fListResponse\x125\n" +
 	"\achanges\x18\x01 \x03(\v2\x1b.millrace.push.v1.ChangeSetR\achanges\"E\n" +
 	"\n" +
