@@ -62,7 +62,14 @@ var callsOf = map[string][]string{
 		twinv1connect.TwinServicePredictProcedure,
 	},
 	scraper: {"/metrics"},
-	"twin":  {flowv1connect.FlowStoreServiceTelemetryProcedure},
+	"split": {
+		flowv1connect.FlowStoreServiceTelemetryProcedure,
+		policyv1connect.PolicyServicePlanProcedure,
+		pushv1connect.ChangeServiceCreateProcedure,
+		pushv1connect.ChangeServiceListProcedure,
+		pushv1connect.ChangeServiceListFreezesProcedure,
+	},
+	"twin": {flowv1connect.FlowStoreServiceTelemetryProcedure},
 	"vpn": {
 		pathsv1connect.PathsServiceEcmpProcedure,
 		pathsv1connect.PathsServiceTopologyProcedure,

@@ -25,6 +25,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"reason", "why something was dropped or refused", "the code's lists"},
 	{"result", "how something ended", "the code's lists"},
 	{"router", "routers", "the inventory"},
+	{"rule", "rules of the split", "the law's table"},
 	{"source", "address and port of an exporter's session", "`flow.exporters.max_sessions`"},
 	{"state", "states of change sets or circuits", "the state machines"},
 	{"subject", "scenario, plans", "the code"},

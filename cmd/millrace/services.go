@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/split/v1/splitv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
@@ -33,6 +34,7 @@ import (
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/split"
 	"github.com/millrace/millrace/services/twin"
 	"github.com/millrace/millrace/services/vpn"
 )
@@ -80,6 +82,8 @@ func services() []service {
 			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin)},
 		{name: "push", needs: []string{"policy"}, uses: []string{"twin", "flowstore"}, state: true, api: pushv1connect.ChangeServiceName,
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
+		{name: "split", needs: []string{"policy", "push", "flowstore"}, state: true, api: splitv1connect.SplitServiceName,
+			settings: defaults(split.DefaultConfiguration), build: with(buildSplit)},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
 		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore", "alpha"}, state: true, api: circuitsv1connect.CircuitsServiceName,

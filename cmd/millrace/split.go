@@ -28,7 +28,7 @@ func splitCommand() *cobra.Command {
 		Short: "What beta should be guaranteed on each port, by the routers' counters and a forecast",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(splitAdviseCommand())
+	cmd.AddCommand(splitStatusCommand(), splitAdviseCommand())
 	return cmd
 }
 

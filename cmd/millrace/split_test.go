@@ -18,6 +18,8 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	splitv1 "github.com/millrace/millrace/proto/gen/millrace/split/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/split/v1/splitv1connect"
 )
 
 // splitPolicy plans one router with three ports; wr's ge-2 has the split in force that it was asked with.
@@ -126,5 +128,43 @@ func TestOldCountersDecideNothing(t *testing.T) {
 	}
 	if p := decided(split.Default(), 20, samples, at.Add(2*time.Hour)); p.Should != 20 || p.Rule != split.Missing || !strings.Contains(p.Why, "2026-11-24T12:59:00Z") {
 		t.Errorf("old counters: %+v", p)
+	}
+}
+
+type splitDecisions struct {
+	splitv1connect.UnimplementedSplitServiceHandler
+	status *splitv1.StatusResponse
+}
+
+func (d splitDecisions) Status(context.Context, *connect.Request[splitv1.StatusRequest]) (*connect.Response[splitv1.StatusResponse], error) {
+	return connect.NewResponse(d.status), nil
+}
+
+func TestTheStatusSaysWhyNothingMoves(t *testing.T) {
+	for _, c := range []struct {
+		status *splitv1.StatusResponse
+		args   []string
+		want   string
+	}{
+		{&splitv1.StatusResponse{Idle: "no change set is in force"}, nil, "no port is decided about: no change set is in force"},
+		{&splitv1.StatusResponse{Policy: "hntes-split", Ports: []*splitv1.Port{{
+			Router: "wr", Interface: "ge-1", Follow: "apply", Share: 5, Should: 40, Rule: "held", Why: "ann rolled back change set c-1", Moves: 2, Budget: 12,
+		}}}, nil, "wr ge-1 apply 5 % 40 % 2 of 12 held ann rolled back change set c-1"},
+		{&splitv1.StatusResponse{Ports: []*splitv1.Port{{Rule: "held"}}}, []string{"--json"}, `"rule": "held"`},
+	} {
+		mux := http.NewServeMux()
+		mux.Handle(splitv1connect.NewSplitServiceHandler(splitDecisions{status: c.status}))
+		server := httptest.NewServer(mux)
+		defer server.Close()
+		var out strings.Builder
+		cmd := splitCommand()
+		cmd.SetOut(&out)
+		cmd.SetArgs(append([]string{"status", "--server", server.URL}, c.args...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, c.want) {
+			t.Errorf("%q is missing in:\n%s", c.want, out.String())
+		}
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/split"
 	"github.com/millrace/millrace/services/twin"
 	"github.com/millrace/millrace/services/vpn"
 )
@@ -111,6 +112,18 @@ func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) 
 		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
 		Twin:   optional(p, "twin", twinv1connect.NewTwinServiceClient),
 		Flows:  optional(p, "flowstore", flowv1connect.NewFlowStoreServiceClient),
+	})
+}
+
+func buildSplit(p *process, cfg split.Configuration) (lifecycle.Component, error) {
+	policyClient, policyURL := p.to("policy")
+	pushClient, pushURL := p.to("push")
+	storeClient, storeURL := p.to("flowstore")
+	return split.New(cfg, split.Dependencies{
+		State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
+		Policy:  policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
+		Changes: pushv1connect.NewChangeServiceClient(pushClient, pushURL),
+		Flows:   flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL),
 	})
 }
 

@@ -68,6 +68,16 @@ var (
 var MessagesLost = define("internal/bus", failure, "messages-lost", "Kafka deleted messages before a consumer took them.",
 	"The consumer was away, or behind, for longer than the topic's retention. Look why in the log of its process, and lengthen `retention.ms` of the topic. Flows and counters of that time are missing.")
 
+// Kinds of the split service.
+var (
+	SplitRequested = define("services/split", info, "split-requested", "A change set was requested because beta should be guaranteed another share of a port.",
+		"Approve it where `split.follow` is propose, or the approval rule wants a person; `millrace change show ID` has reason and prediction.")
+	SplitHeld = define("services/split", warning, "split-held", "A port should be given another split, and is left alone: a person decided about it, or change sets failed.",
+		"Nothing, if that is meant; otherwise request the split by hand (`millrace split status` has the share), or mend why change sets fail.")
+	SplitBlind = define("services/split", warning, "split-blind", "No split is decided about on a port because its counters stopped.",
+		"Look for telemetry-down of its router; `millrace split status` says when the last counters came. The share stays as it is.")
+)
+
 // Kinds of the alpha service.
 var (
 	PairFound = define("services/alpha", info, "pair-found", "A prefix pair carried an alpha flow.",

@@ -52,6 +52,7 @@ var pureFolders = []string{
 	"services/push/guard",
 	"services/push/rollout",
 	"services/routeragent/intent",
+	"services/split/follow",
 	"services/twin/discipline",
 	"services/twin/engine",
 	"services/twin/tcp",

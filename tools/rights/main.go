@@ -18,6 +18,7 @@ import (
 	_ "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	_ "github.com/millrace/millrace/proto/gen/millrace/split/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/twin/v1"

@@ -9,6 +9,7 @@ import { FlowCollectorService, FlowStoreService } from "../gen/millrace/flow/v1/
 import { IdentityService } from "../gen/millrace/identity/v1/identity_pb";
 import { PathsService } from "../gen/millrace/paths/v1/paths_pb";
 import { ChangeService } from "../gen/millrace/push/v1/push_pb";
+import { SplitService } from "../gen/millrace/split/v1/split_pb";
 import { TelemetryCollectorService } from "../gen/millrace/telemetry/v1/telemetry_pb";
 import { VpnService } from "../gen/millrace/vpn/v1/vpn_pb";
 
@@ -34,6 +35,7 @@ export function createApi(baseUrl: string, unauthenticated?: () => void) {
     identity: createClient(IdentityService, transport),
     events: createClient(EventService, transport),
     paths: createClient(PathsService, transport),
+    split: createClient(SplitService, transport),
     store: createClient(FlowStoreService, transport),
     telemetry: createClient(TelemetryCollectorService, transport),
     vpn: createClient(VpnService, transport),

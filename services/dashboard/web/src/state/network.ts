@@ -2,6 +2,7 @@
 import type { Api } from "../api/clients";
 import type { NowResponse, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
 import type { QualityResponse } from "../gen/millrace/flow/v1/flow_pb";
+import type { StatusResponse } from "../gen/millrace/split/v1/split_pb";
 import type { Device } from "../gen/millrace/telemetry/v1/telemetry_pb";
 import type { TopologySnapshot } from "../gen/millrace/topology/v1/topology_pb";
 import type { CounterSeries } from "../model/counters";
@@ -19,6 +20,8 @@ export interface NetworkStore {
   /** Has a pair that is alpha now redirected; returns in one line why that failed. */
   redirect: (pair: string, decision: Decision) => Promise<string | undefined>;
   quality: Resource<QualityResponse>;
+  /** What is decided about the split of each port. */
+  splits: Resource<StatusResponse>;
 }
 
 export function createNetwork(api: Api): NetworkStore {
@@ -31,6 +34,7 @@ export function createNetwork(api: Api): NetworkStore {
     devices: new Resource(async (signal) => (await api.telemetry.devices({}, { signal })).devices, always(3000)),
     counters: new Resource((signal) => reader.read(signal), always(2000)),
     pairs: new Resource(async (signal) => (await api.alpha.list({}, { signal })).pairs, always(10_000)),
+    splits: new Resource((signal) => api.split.status({}, { signal }), always(10_000)),
     quality: new Resource((signal) => api.collector.quality({}, { signal }), always(5000)),
   };
 }

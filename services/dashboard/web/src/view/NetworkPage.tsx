@@ -4,6 +4,7 @@ import { EventsPanel } from "./EventsPanel";
 import { ExportersPanel } from "./ExportersPanel";
 import { NowPanel } from "./NowPanel";
 import { PairsPanel } from "./PairsPanel";
+import { SplitPanel } from "./SplitPanel";
 import { TopologyPanel } from "./TopologyPanel";
 
 interface Props {
@@ -25,6 +26,7 @@ export function NetworkPage({ url, onUrl }: Props) {
           onChange={selectChange}
         />
         <NowPanel onChange={selectChange} />
+        <SplitPanel onChange={selectChange} />
         <PairsPanel selected={url.pair} onSelect={selectPair} />
         <ExportersPanel />
       </div>
