@@ -50,8 +50,8 @@ type service struct {
 	state bool
 	// api is the name of its Connect service, for the API gateway; the dashboard has none.
 	api string
-	// rest is where its API as JSON over plain HTTP begins, and restCall the call that a request to it makes; most have
-	// none.
+	// rest is where its calls over plain HTTP begin, as JSON or as the form of an OpenID provider, and restCall the
+	// call that a request there makes; most have none.
 	rest     string
 	restCall func(*http.Request) rights.Call
 	// settings are its section of the configuration with every default.
@@ -91,7 +91,7 @@ func services() []service {
 		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
 		{name: "alpha", needs: []string{"flowstore", "push"}, uses: []string{"circuits"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
-		{name: "identity", state: true, api: identityv1connect.IdentityServiceName,
+		{name: "identity", state: true, api: identityv1connect.IdentityServiceName, rest: identity.LogoutPath, restCall: identity.LogoutCall,
 			settings: defaults(identity.DefaultConfiguration), build: with(buildIdentity)},
 		{name: "dashboard",
 			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard)},

@@ -56,7 +56,7 @@ func (a *api) Login(ctx context.Context, r *connect.Request[identityv1.LoginRequ
 		return nil, errLogin
 	}
 	a.attempts.success(try)
-	cookie, err := a.begin(ctx, user, r.Peer(), r.Header())
+	cookie, err := a.begin(ctx, user, r.Peer(), r.Header(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (a *api) Redeem(ctx context.Context, r *connect.Request[identityv1.RedeemRe
 		a.metrics.logins.WithLabelValues("link", "refused").Inc()
 		return nil, err
 	}
-	cookie, err := a.begin(ctx, user, r.Peer(), r.Header())
+	cookie, err := a.begin(ctx, user, r.Peer(), r.Header(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,14 @@ func (a *api) redeem(ctx context.Context, code string, now time.Time) (*identity
 	return user, nil
 }
 
-// begin records a session, and returns the cookie that shows it.
-func (a *api) begin(ctx context.Context, user *identityv1.UserRecord, peer connect.Peer, header http.Header) (*http.Cookie, error) {
+// begin records a session, with the one of the provider that it is of, and returns the cookie that shows it.
+func (a *api) begin(ctx context.Context, user *identityv1.UserRecord, peer connect.Peer, header http.Header, of string) (*http.Cookie, error) {
 	s, now := newSecret(sessionKind), a.deps.Now()
 	expires := now.Add(a.cfg.Session)
 	record := &identityv1.SessionRecord{
 		Id: s.id, Hash: s.hash(), User: user.GetName(), CreatedAt: timestamppb.New(now), LastUsedAt: timestamppb.New(now),
 		ExpiresAt: timestamppb.New(expires), From: host(peer.Addr), Agent: clipped(header.Get("User-Agent")),
+		ProviderSession: of,
 	}
 	if _, err := a.deps.State.Put(ctx, sessionKey(s.id), 0, record); err != nil {
 		return nil, away(err)

@@ -109,7 +109,7 @@ func (a *api) enterBy(ctx context.Context, way string, peer connect.Peer, header
 		return nil, nil, rpc.Naming(err, who.Name)
 	}
 	a.attempts.success(try)
-	cookie, err := a.begin(ctx, user, peer, header)
+	cookie, err := a.begin(ctx, user, peer, header, who.Session)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,6 @@
 // An OpenID provider for tests: oidc-provider with one client, and people from a file that is read at each question.
 //
-//   node provider.mjs CONFIG.json     {port, client, secret, redirects, people, userinfo}
+//   node provider.mjs CONFIG.json     {port, client, secret, redirects, people, userinfo, logout}
 //
 // Prints its issuer once it listens, on any port where that is 0. SIGHUP replaces its keys; what it has issued stays. SIGTERM ends it.
 import { generateKeyPairSync, randomUUID } from "node:crypto";
@@ -33,6 +33,8 @@ function provider() {
         redirect_uris: config.redirects,
         grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
         response_types: ["code"],
+        // Where log-outs are sent to, if they are.
+        ...(config.logout && { backchannel_logout_uri: config.logout, backchannel_logout_session_required: true }),
       },
     ],
     jwks: { keys: [key()] },
@@ -44,7 +46,9 @@ function provider() {
       return who && { accountId: id, claims: () => ({ ...who, sub: id }) };
     },
     pkce: { required: () => true },
-    features: { deviceFlow: { enabled: true }, devInteractions: { enabled: true } },
+    features: { deviceFlow: { enabled: true }, devInteractions: { enabled: true }, backchannelLogout: { enabled: true } },
+    // The default refuses addresses of the loopback, and waits 2.5 s.
+    fetch: (url, { method, headers, body, redirect }) => fetch(url, { method, headers, body, redirect }),
     cookies: { keys: ["a key of tests"] },
     ttl: { AccessToken: 3600, IdToken: 3600, Grant: 86400, Session: 86400, Interaction: 3600, DeviceCode: 600, RefreshToken: 86400 },
   });

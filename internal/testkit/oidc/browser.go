@@ -83,6 +83,23 @@ func (b *Browser) Confirm(t testing.TB, to, code, person string) {
 	t.Fatalf("the provider goes on asking: %s", b.page)
 }
 
+// Logout ends the session at a provider, as somebody who says yes to ending it everywhere.
+func (b *Browser) Logout(t testing.TB, issuer string) {
+	t.Helper()
+	answer, err := b.client.Get(issuer + "/session/end")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.read(t, answer)
+	if answer, err = b.submit(t, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	b.read(t, answer)
+	if !strings.Contains(b.page, "Sign-out Success") {
+		t.Fatalf("the provider did not end the session: %s", b.page)
+	}
+}
+
 func (b *Browser) read(t testing.TB, answer *http.Response) {
 	t.Helper()
 	defer answer.Body.Close()
@@ -112,6 +129,9 @@ func (b *Browser) submit(t testing.TB, person, code string) (*http.Response, err
 		if strings.Contains(found[2], `name="`+name+`"`) && !values.Has(name) {
 			values.Set(name, value)
 		}
+	}
+	if strings.Contains(b.page, `name="logout"`) { // a button outside the form
+		values.Set("logout", "yes")
 	}
 	return b.client.PostForm(action.String(), values)
 }

@@ -31,8 +31,13 @@ type Person struct {
 type Provider struct {
 	Issuer, Client, SecretFile string
 
+	// Logout is where it sends log-outs to, from its next start on; empty: nowhere.
+	Logout string
+
 	folder, script string
 	port           int
+	redirect       string
+	userinfo       bool
 	process        *exec.Cmd
 	said           *bufio.Scanner
 }
@@ -49,9 +54,7 @@ func Start(t testing.TB, redirect string, userinfo bool) *Provider {
 		t.Fatal(err)
 	}
 	p.People(t, nil)
-	p.write(t, "config.json", map[string]any{
-		"port": p.port, "client": p.Client, "secret": Secret, "redirects": []string{redirect}, "people": filepath.Join(p.folder, "people.json"), "userinfo": userinfo,
-	})
+	p.redirect, p.userinfo = redirect, userinfo
 	t.Cleanup(p.Stop)
 	p.Again(t)
 	return p
@@ -101,6 +104,10 @@ func (p *Provider) People(t testing.TB, all map[string]Person) {
 // Again starts it on the same port; it has forgotten everybody.
 func (p *Provider) Again(t testing.TB) {
 	t.Helper()
+	p.write(t, "config.json", map[string]any{
+		"port": p.port, "client": p.Client, "secret": Secret, "redirects": []string{p.redirect}, "people": filepath.Join(p.folder, "people.json"), "userinfo": p.userinfo,
+		"logout": p.Logout,
+	})
 	p.process = exec.Command("node", p.script, filepath.Join(p.folder, "config.json"))
 	p.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.process.StdoutPipe()

@@ -17,6 +17,8 @@ type Person struct {
 	Groups          []string
 	// Refresh is the refresh token, where the provider gave one.
 	Refresh string
+	// Session is the provider's own session, where it names one.
+	Session string
 }
 
 // Skew is how far the clocks of provider and control plane may be apart.
@@ -150,7 +152,7 @@ func (c claims) person(cfg Configuration) (Person, error) {
 	if name == "" {
 		return Person{}, fmt.Errorf("the provider sends no claim %s; name another in identity.oidc.name_claim, or ask for its scope", cfg.NameClaim)
 	}
-	return Person{Issuer: c.text("iss"), Subject: c.text("sub"), Name: name, Groups: slices.Clone(groups)}, nil
+	return Person{Issuer: c.text("iss"), Subject: c.text("sub"), Name: name, Groups: slices.Clone(groups), Session: c.text("sid")}, nil
 }
 
 // read takes the claims of a token or of userinfo as the library keeps them.

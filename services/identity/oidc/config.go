@@ -35,8 +35,8 @@ type Configuration struct {
 	// Roles maps a group to viewer, operator, approver or admin; the highest of a person's groups counts, and who has
 	// none of the groups does not log in.
 	Roles map[string]string `yaml:"roles"`
-	// Limits limits the role of a group to some routers, VPNs and policies. Of several groups of a person each gives
-	// its role for what is its.
+	// Limits limits the role of a group: routers, vpns and policies are lists of patterns of names. Of several groups
+	// of a person each gives its role for what is its.
 	Limits map[string]rights.Scope `yaml:"limits"`
 	// Recheck is how often the provider is asked for the groups of those who are logged in, where it gave a refresh
 	// token. Default 5m.

@@ -1306,6 +1306,105 @@ func (x *EndDeviceLoginResponse) GetRole() v1.Role {
 	return v1.Role(0)
 }
 
+type BackChannelLogoutRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A JWT that the provider signed.
+	LogoutToken   string `protobuf:"bytes,1,opt,name=logout_token,json=logoutToken,proto3" json:"logout_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackChannelLogoutRequest) Reset() {
+	*x = BackChannelLogoutRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackChannelLogoutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackChannelLogoutRequest) ProtoMessage() {}
+
+func (x *BackChannelLogoutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackChannelLogoutRequest.ProtoReflect.Descriptor instead.
+func (*BackChannelLogoutRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *BackChannelLogoutRequest) GetLogoutToken() string {
+	if x != nil {
+		return x.LogoutToken
+	}
+	return ""
+}
+
+type BackChannelLogoutResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whose sessions; empty where nobody here is meant.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Sessions that have ended.
+	Ended         int32 `protobuf:"varint,2,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackChannelLogoutResponse) Reset() {
+	*x = BackChannelLogoutResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackChannelLogoutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackChannelLogoutResponse) ProtoMessage() {}
+
+func (x *BackChannelLogoutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackChannelLogoutResponse.ProtoReflect.Descriptor instead.
+func (*BackChannelLogoutResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *BackChannelLogoutResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BackChannelLogoutResponse) GetEnded() int32 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
 type LogoutRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Everywhere    bool                   `protobuf:"varint,1,opt,name=everywhere,proto3" json:"everywhere,omitempty"`
@@ -1315,7 +1414,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1426,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1439,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LogoutRequest) GetEverywhere() bool {
@@ -1360,7 +1459,7 @@ type LogoutResponse struct {
 
 func (x *LogoutResponse) Reset() {
 	*x = LogoutResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1471,7 @@ func (x *LogoutResponse) String() string {
 func (*LogoutResponse) ProtoMessage() {}
 
 func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1484,7 @@ func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutResponse.ProtoReflect.Descriptor instead.
 func (*LogoutResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LogoutResponse) GetEnded() int32 {
@@ -1403,7 +1502,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1514,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1527,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
 }
 
 type ListSessionsResponse struct {
@@ -1440,7 +1539,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1551,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1564,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -1483,7 +1582,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1594,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1607,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
 }
 
 type ListTokensResponse struct {
@@ -1520,7 +1619,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1631,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1644,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1571,7 +1670,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1682,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1695,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -1645,7 +1744,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1756,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1769,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -1696,7 +1795,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1807,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1820,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1739,7 +1838,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1850,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1863,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
 }
 
 type SetPasswordRequest struct {
@@ -1780,7 +1879,7 @@ type SetPasswordRequest struct {
 
 func (x *SetPasswordRequest) Reset() {
 	*x = SetPasswordRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1891,7 @@ func (x *SetPasswordRequest) String() string {
 func (*SetPasswordRequest) ProtoMessage() {}
 
 func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1904,7 @@ func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordRequest.ProtoReflect.Descriptor instead.
 func (*SetPasswordRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetPasswordRequest) GetName() string {
@@ -1837,7 +1936,7 @@ type SetPasswordResponse struct {
 
 func (x *SetPasswordResponse) Reset() {
 	*x = SetPasswordResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1948,7 @@ func (x *SetPasswordResponse) String() string {
 func (*SetPasswordResponse) ProtoMessage() {}
 
 func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1961,7 @@ func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordResponse.ProtoReflect.Descriptor instead.
 func (*SetPasswordResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
 }
 
 type ListUsersRequest struct {
@@ -1873,7 +1972,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1984,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +1997,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
 }
 
 type ListUsersResponse struct {
@@ -1910,7 +2009,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2021,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2034,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -1957,7 +2056,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2068,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2081,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PutUserRequest) GetName() string {
@@ -2015,7 +2114,7 @@ type PutUserResponse struct {
 
 func (x *PutUserResponse) Reset() {
 	*x = PutUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2027,7 +2126,7 @@ func (x *PutUserResponse) String() string {
 func (*PutUserResponse) ProtoMessage() {}
 
 func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2040,7 +2139,7 @@ func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserResponse.ProtoReflect.Descriptor instead.
 func (*PutUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PutUserResponse) GetUser() *User {
@@ -2059,7 +2158,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2170,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2183,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeleteUserRequest) GetName() string {
@@ -2102,7 +2201,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2213,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2226,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{39}
 }
 
 var File_millrace_identity_v1_identity_proto protoreflect.FileDescriptor
@@ -2231,7 +2330,12 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x05login\x18\x01 \x01(\tR\x05login\"Z\n" +
 	"\x16EndDeviceLoginResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
-	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\"/\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\"=\n" +
+	"\x18BackChannelLogoutRequest\x12!\n" +
+	"\flogout_token\x18\x01 \x01(\tR\vlogoutToken\"E\n" +
+	"\x19BackChannelLogoutResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05ended\x18\x02 \x01(\x05R\x05ended\"/\n" +
 	"\rLogoutRequest\x12\x1e\n" +
 	"\n" +
 	"everywhere\x18\x01 \x01(\bR\n" +
@@ -2273,7 +2377,7 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\v2\x1a.millrace.identity.v1.UserR\x04user\"'\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse2\xd4\x0e\n" +
+	"\x12DeleteUserResponse2\xd4\x0f\n" +
 	"\x0fIdentityService\x12[\n" +
 	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
 	"\fAuthenticate\x12).millrace.identity.v1.AuthenticateRequest\x1a*.millrace.identity.v1.AuthenticateResponse\"\x06\xea\xb5\x18\x02\b\x06\x12Z\n" +
@@ -2282,7 +2386,8 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x12BeginProviderLogin\x12/.millrace.identity.v1.BeginProviderLoginRequest\x1a0.millrace.identity.v1.BeginProviderLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12{\n" +
 	"\x10EndProviderLogin\x12-.millrace.identity.v1.EndProviderLoginRequest\x1a..millrace.identity.v1.EndProviderLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12y\n" +
 	"\x10BeginDeviceLogin\x12-.millrace.identity.v1.BeginDeviceLoginRequest\x1a..millrace.identity.v1.BeginDeviceLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12u\n" +
-	"\x0eEndDeviceLogin\x12+.millrace.identity.v1.EndDeviceLoginRequest\x1a,.millrace.identity.v1.EndDeviceLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12a\n" +
+	"\x0eEndDeviceLogin\x12+.millrace.identity.v1.EndDeviceLoginRequest\x1a,.millrace.identity.v1.EndDeviceLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12~\n" +
+	"\x11BackChannelLogout\x12..millrace.identity.v1.BackChannelLogoutRequest\x1a/.millrace.identity.v1.BackChannelLogoutResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12a\n" +
 	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12q\n" +
 	"\fListSessions\x12).millrace.identity.v1.ListSessionsRequest\x1a*.millrace.identity.v1.ListSessionsResponse\"\n" +
 	"\xea\xb5\x18\x06\b\x02\x1a\x02(\x01\x12k\n" +
@@ -2310,7 +2415,7 @@ func file_millrace_identity_v1_identity_proto_rawDescGZIP() []byte {
 	return file_millrace_identity_v1_identity_proto_rawDescData
 }
 
-var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*User)(nil),                       // 0: millrace.identity.v1.User
 	(*Session)(nil),                    // 1: millrace.identity.v1.Session
@@ -2332,62 +2437,64 @@ var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*BeginDeviceLoginResponse)(nil),   // 17: millrace.identity.v1.BeginDeviceLoginResponse
 	(*EndDeviceLoginRequest)(nil),      // 18: millrace.identity.v1.EndDeviceLoginRequest
 	(*EndDeviceLoginResponse)(nil),     // 19: millrace.identity.v1.EndDeviceLoginResponse
-	(*LogoutRequest)(nil),              // 20: millrace.identity.v1.LogoutRequest
-	(*LogoutResponse)(nil),             // 21: millrace.identity.v1.LogoutResponse
-	(*ListSessionsRequest)(nil),        // 22: millrace.identity.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),       // 23: millrace.identity.v1.ListSessionsResponse
-	(*ListTokensRequest)(nil),          // 24: millrace.identity.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),         // 25: millrace.identity.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),         // 26: millrace.identity.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),        // 27: millrace.identity.v1.CreateTokenResponse
-	(*RevokeTokenRequest)(nil),         // 28: millrace.identity.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),        // 29: millrace.identity.v1.RevokeTokenResponse
-	(*SetPasswordRequest)(nil),         // 30: millrace.identity.v1.SetPasswordRequest
-	(*SetPasswordResponse)(nil),        // 31: millrace.identity.v1.SetPasswordResponse
-	(*ListUsersRequest)(nil),           // 32: millrace.identity.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),          // 33: millrace.identity.v1.ListUsersResponse
-	(*PutUserRequest)(nil),             // 34: millrace.identity.v1.PutUserRequest
-	(*PutUserResponse)(nil),            // 35: millrace.identity.v1.PutUserResponse
-	(*DeleteUserRequest)(nil),          // 36: millrace.identity.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),         // 37: millrace.identity.v1.DeleteUserResponse
-	(v1.Role)(0),                       // 38: millrace.rights.v1.Role
-	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
-	(*v1.Grant)(nil),                   // 40: millrace.rights.v1.Grant
-	(*v1.Scope)(nil),                   // 41: millrace.rights.v1.Scope
-	(*v1.Limits)(nil),                  // 42: millrace.rights.v1.Limits
+	(*BackChannelLogoutRequest)(nil),   // 20: millrace.identity.v1.BackChannelLogoutRequest
+	(*BackChannelLogoutResponse)(nil),  // 21: millrace.identity.v1.BackChannelLogoutResponse
+	(*LogoutRequest)(nil),              // 22: millrace.identity.v1.LogoutRequest
+	(*LogoutResponse)(nil),             // 23: millrace.identity.v1.LogoutResponse
+	(*ListSessionsRequest)(nil),        // 24: millrace.identity.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),       // 25: millrace.identity.v1.ListSessionsResponse
+	(*ListTokensRequest)(nil),          // 26: millrace.identity.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 27: millrace.identity.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),         // 28: millrace.identity.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 29: millrace.identity.v1.CreateTokenResponse
+	(*RevokeTokenRequest)(nil),         // 30: millrace.identity.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 31: millrace.identity.v1.RevokeTokenResponse
+	(*SetPasswordRequest)(nil),         // 32: millrace.identity.v1.SetPasswordRequest
+	(*SetPasswordResponse)(nil),        // 33: millrace.identity.v1.SetPasswordResponse
+	(*ListUsersRequest)(nil),           // 34: millrace.identity.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),          // 35: millrace.identity.v1.ListUsersResponse
+	(*PutUserRequest)(nil),             // 36: millrace.identity.v1.PutUserRequest
+	(*PutUserResponse)(nil),            // 37: millrace.identity.v1.PutUserResponse
+	(*DeleteUserRequest)(nil),          // 38: millrace.identity.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),         // 39: millrace.identity.v1.DeleteUserResponse
+	(v1.Role)(0),                       // 40: millrace.rights.v1.Role
+	(*timestamppb.Timestamp)(nil),      // 41: google.protobuf.Timestamp
+	(*v1.Grant)(nil),                   // 42: millrace.rights.v1.Grant
+	(*v1.Scope)(nil),                   // 43: millrace.rights.v1.Scope
+	(*v1.Limits)(nil),                  // 44: millrace.rights.v1.Limits
 }
 var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
-	38, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
-	39, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
-	39, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
-	40, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
-	39, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	39, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
-	39, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
-	38, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
-	39, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	39, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	39, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
-	41, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
+	40, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
+	41, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
+	41, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
+	42, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
+	41, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	41, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	41, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	40, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
+	41, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	41, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	41, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
+	43, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
 	5,  // 12: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
-	38, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
-	42, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
-	38, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
-	42, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
-	38, // 17: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
-	38, // 18: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
-	38, // 19: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
-	39, // 20: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
-	38, // 21: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
+	40, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
+	44, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
+	40, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
+	44, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
+	40, // 17: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
+	40, // 18: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
+	40, // 19: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
+	41, // 20: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
+	40, // 21: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
 	1,  // 22: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
 	2,  // 23: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
-	38, // 24: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
-	39, // 25: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
-	41, // 26: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
+	40, // 24: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
+	41, // 25: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
+	43, // 26: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
 	2,  // 27: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
 	0,  // 28: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
-	38, // 29: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
-	41, // 30: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
+	40, // 29: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
+	43, // 30: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
 	0,  // 31: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
 	6,  // 32: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
 	3,  // 33: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
@@ -2397,34 +2504,36 @@ var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
 	14, // 37: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
 	16, // 38: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
 	18, // 39: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
-	20, // 40: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
-	22, // 41: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
-	24, // 42: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
-	26, // 43: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
-	28, // 44: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
-	30, // 45: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
-	32, // 46: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
-	34, // 47: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
-	36, // 48: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
-	7,  // 49: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
-	4,  // 50: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
-	9,  // 51: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
-	11, // 52: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
-	13, // 53: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
-	15, // 54: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
-	17, // 55: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
-	19, // 56: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
-	21, // 57: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
-	23, // 58: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
-	25, // 59: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
-	27, // 60: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
-	29, // 61: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
-	31, // 62: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
-	33, // 63: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
-	35, // 64: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
-	37, // 65: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
-	49, // [49:66] is the sub-list for method output_type
-	32, // [32:49] is the sub-list for method input_type
+	20, // 40: millrace.identity.v1.IdentityService.BackChannelLogout:input_type -> millrace.identity.v1.BackChannelLogoutRequest
+	22, // 41: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
+	24, // 42: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
+	26, // 43: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
+	28, // 44: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
+	30, // 45: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
+	32, // 46: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
+	34, // 47: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
+	36, // 48: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
+	38, // 49: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
+	7,  // 50: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
+	4,  // 51: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
+	9,  // 52: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
+	11, // 53: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
+	13, // 54: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
+	15, // 55: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
+	17, // 56: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
+	19, // 57: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
+	21, // 58: millrace.identity.v1.IdentityService.BackChannelLogout:output_type -> millrace.identity.v1.BackChannelLogoutResponse
+	23, // 59: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
+	25, // 60: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
+	27, // 61: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
+	29, // 62: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
+	31, // 63: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
+	33, // 64: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
+	35, // 65: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
+	37, // 66: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
+	39, // 67: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
+	50, // [50:68] is the sub-list for method output_type
+	32, // [32:50] is the sub-list for method input_type
 	32, // [32:32] is the sub-list for extension type_name
 	32, // [32:32] is the sub-list for extension extendee
 	0,  // [0:32] is the sub-list for field type_name
@@ -2441,7 +2550,7 @@ func file_millrace_identity_v1_identity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_identity_v1_identity_proto_rawDesc), len(file_millrace_identity_v1_identity_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

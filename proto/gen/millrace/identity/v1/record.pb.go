@@ -238,7 +238,8 @@ func (x *SubjectRecord) GetUser() string {
 	return ""
 }
 
-// FlowRecord is below identity/flows/<id>: a login at the provider that was ended, and cannot be again.
+// FlowRecord is below identity/flows/<id>: a login at the provider that was ended, or a log-out that it sent, and cannot be
+// again.
 type FlowRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
@@ -288,15 +289,17 @@ type SessionRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// SHA-256 of the secret, of 130 random bits.
-	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	User          string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	LastUsedAt    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
-	From          string                 `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"`
-	Agent         string                 `protobuf:"bytes,8,opt,name=agent,proto3" json:"agent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Hash       []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	User       string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	CreatedAt  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	ExpiresAt  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	From       string                 `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"`
+	Agent      string                 `protobuf:"bytes,8,opt,name=agent,proto3" json:"agent,omitempty"`
+	// The provider's own session, as its id_token names it; empty: it names none, or the login was without a provider.
+	ProviderSession string `protobuf:"bytes,9,opt,name=provider_session,json=providerSession,proto3" json:"provider_session,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SessionRecord) Reset() {
@@ -381,6 +384,13 @@ func (x *SessionRecord) GetFrom() string {
 func (x *SessionRecord) GetAgent() string {
 	if x != nil {
 		return x.Agent
+	}
+	return ""
+}
+
+func (x *SessionRecord) GetProviderSession() string {
+	if x != nil {
+		return x.ProviderSession
 	}
 	return ""
 }
@@ -608,7 +618,7 @@ const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\n" +
 	"FlowRecord\x129\n" +
 	"\n" +
-	"expires_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\xa5\x02\n" +
+	"expires_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\xd0\x02\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
@@ -620,7 +630,8 @@ const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\flast_used_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"lastUsedAt\x12\x12\n" +
 	"\x04from\x18\a \x01(\tR\x04from\x12\x14\n" +
-	"\x05agent\x18\b \x01(\tR\x05agent\"\x80\x03\n" +
+	"\x05agent\x18\b \x01(\tR\x05agent\x12)\n" +
+	"\x10provider_session\x18\t \x01(\tR\x0fproviderSession\"\x80\x03\n" +
 	"\vTokenRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +

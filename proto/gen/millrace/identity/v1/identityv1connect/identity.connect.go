@@ -56,6 +56,9 @@ const (
 	// IdentityServiceEndDeviceLoginProcedure is the fully-qualified name of the IdentityService's
 	// EndDeviceLogin RPC.
 	IdentityServiceEndDeviceLoginProcedure = "/millrace.identity.v1.IdentityService/EndDeviceLogin"
+	// IdentityServiceBackChannelLogoutProcedure is the fully-qualified name of the IdentityService's
+	// BackChannelLogout RPC.
+	IdentityServiceBackChannelLogoutProcedure = "/millrace.identity.v1.IdentityService/BackChannelLogout"
 	// IdentityServiceLogoutProcedure is the fully-qualified name of the IdentityService's Logout RPC.
 	IdentityServiceLogoutProcedure = "/millrace.identity.v1.IdentityService/Logout"
 	// IdentityServiceListSessionsProcedure is the fully-qualified name of the IdentityService's
@@ -103,6 +106,9 @@ type IdentityServiceClient interface {
 	// EndDeviceLogin begins a session once the person has confirmed the code; until then it fails with ABORTED, and with
 	// RESOURCE_EXHAUSTED where it is asked too often: then the interval grows by five seconds.
 	EndDeviceLogin(context.Context, *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error)
+	// BackChannelLogout ends sessions at the provider's word (OpenID Connect Back-Channel Logout 1.0). Providers send it as a
+	// form to /oidc/backchannel-logout.
+	BackChannelLogout(context.Context, *connect.Request[v1.BackChannelLogoutRequest]) (*connect.Response[v1.BackChannelLogoutResponse], error)
 	// Logout ends the session that the request is of, or all sessions of its person.
 	Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error)
 	// ListSessions lists the caller's sessions, and everybody's for an admin.
@@ -182,6 +188,12 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(identityServiceMethods.ByName("EndDeviceLogin")),
 			connect.WithClientOptions(opts...),
 		),
+		backChannelLogout: connect.NewClient[v1.BackChannelLogoutRequest, v1.BackChannelLogoutResponse](
+			httpClient,
+			baseURL+IdentityServiceBackChannelLogoutProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("BackChannelLogout")),
+			connect.WithClientOptions(opts...),
+		),
 		logout: connect.NewClient[v1.LogoutRequest, v1.LogoutResponse](
 			httpClient,
 			baseURL+IdentityServiceLogoutProcedure,
@@ -249,6 +261,7 @@ type identityServiceClient struct {
 	endProviderLogin   *connect.Client[v1.EndProviderLoginRequest, v1.EndProviderLoginResponse]
 	beginDeviceLogin   *connect.Client[v1.BeginDeviceLoginRequest, v1.BeginDeviceLoginResponse]
 	endDeviceLogin     *connect.Client[v1.EndDeviceLoginRequest, v1.EndDeviceLoginResponse]
+	backChannelLogout  *connect.Client[v1.BackChannelLogoutRequest, v1.BackChannelLogoutResponse]
 	logout             *connect.Client[v1.LogoutRequest, v1.LogoutResponse]
 	listSessions       *connect.Client[v1.ListSessionsRequest, v1.ListSessionsResponse]
 	listTokens         *connect.Client[v1.ListTokensRequest, v1.ListTokensResponse]
@@ -298,6 +311,11 @@ func (c *identityServiceClient) BeginDeviceLogin(ctx context.Context, req *conne
 // EndDeviceLogin calls millrace.identity.v1.IdentityService.EndDeviceLogin.
 func (c *identityServiceClient) EndDeviceLogin(ctx context.Context, req *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error) {
 	return c.endDeviceLogin.CallUnary(ctx, req)
+}
+
+// BackChannelLogout calls millrace.identity.v1.IdentityService.BackChannelLogout.
+func (c *identityServiceClient) BackChannelLogout(ctx context.Context, req *connect.Request[v1.BackChannelLogoutRequest]) (*connect.Response[v1.BackChannelLogoutResponse], error) {
+	return c.backChannelLogout.CallUnary(ctx, req)
 }
 
 // Logout calls millrace.identity.v1.IdentityService.Logout.
@@ -365,6 +383,9 @@ type IdentityServiceHandler interface {
 	// EndDeviceLogin begins a session once the person has confirmed the code; until then it fails with ABORTED, and with
 	// RESOURCE_EXHAUSTED where it is asked too often: then the interval grows by five seconds.
 	EndDeviceLogin(context.Context, *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error)
+	// BackChannelLogout ends sessions at the provider's word (OpenID Connect Back-Channel Logout 1.0). Providers send it as a
+	// form to /oidc/backchannel-logout.
+	BackChannelLogout(context.Context, *connect.Request[v1.BackChannelLogoutRequest]) (*connect.Response[v1.BackChannelLogoutResponse], error)
 	// Logout ends the session that the request is of, or all sessions of its person.
 	Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error)
 	// ListSessions lists the caller's sessions, and everybody's for an admin.
@@ -440,6 +461,12 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		connect.WithSchema(identityServiceMethods.ByName("EndDeviceLogin")),
 		connect.WithHandlerOptions(opts...),
 	)
+	identityServiceBackChannelLogoutHandler := connect.NewUnaryHandler(
+		IdentityServiceBackChannelLogoutProcedure,
+		svc.BackChannelLogout,
+		connect.WithSchema(identityServiceMethods.ByName("BackChannelLogout")),
+		connect.WithHandlerOptions(opts...),
+	)
 	identityServiceLogoutHandler := connect.NewUnaryHandler(
 		IdentityServiceLogoutProcedure,
 		svc.Logout,
@@ -512,6 +539,8 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 			identityServiceBeginDeviceLoginHandler.ServeHTTP(w, r)
 		case IdentityServiceEndDeviceLoginProcedure:
 			identityServiceEndDeviceLoginHandler.ServeHTTP(w, r)
+		case IdentityServiceBackChannelLogoutProcedure:
+			identityServiceBackChannelLogoutHandler.ServeHTTP(w, r)
 		case IdentityServiceLogoutProcedure:
 			identityServiceLogoutHandler.ServeHTTP(w, r)
 		case IdentityServiceListSessionsProcedure:
@@ -569,6 +598,10 @@ func (UnimplementedIdentityServiceHandler) BeginDeviceLogin(context.Context, *co
 
 func (UnimplementedIdentityServiceHandler) EndDeviceLogin(context.Context, *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.EndDeviceLogin is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) BackChannelLogout(context.Context, *connect.Request[v1.BackChannelLogoutRequest]) (*connect.Response[v1.BackChannelLogoutResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.BackChannelLogout is not implemented"))
 }
 
 func (UnimplementedIdentityServiceHandler) Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error) {

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/identity/v1/identity.proto.
  */
 export const file_millrace_identity_v1_identity: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEi7wEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIEg4KBmlzc3VlchgFIAEoCRIwCgxjb25maXJtZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBmdyYW50cxgHIAMoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5HcmFudCLgAQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZnJvbRgGIAEoCRINCgVhZ2VudBgHIAEoCRIMCgR0aGlzGAggASgIIqECCgVUb2tlbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEgwKBG5hbWUYAyABKAkSJgoEcm9sZRgEIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYBSADKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgJIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI8ChNBdXRoZW50aWNhdGVSZXF1ZXN0EhUKDWF1dGhvcml6YXRpb24YASABKAkSDgoGY29va2llGAIgASgJIkQKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKBmNhbGxlchgBIAEoCzIcLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNhbGxlciKuAQoGQ2FsbGVyEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYAyADKAkSEgoKY3JlZGVudGlhbBgEIAEoCRIPCgdzZXNzaW9uGAUgASgIEg8KB2FkZHJlc3MYBiABKAkSKgoGbGltaXRzGAcgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIPCg1XaG9BbUlSZXF1ZXN0Iq8BCg5XaG9BbUlSZXNwb25zZRIUCgxsb2dpbl9uZWVkZWQYASABKAgSDAoEbmFtZRgCIAEoCRImCgRyb2xlGAMgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSEAoIcHJvdmlkZXIYBCABKAkSEwoLYnlfcHJvdmlkZXIYBSABKAgSKgoGbGltaXRzGAYgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIuCgxMb2dpblJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCSJFCg1Mb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIh0KDVJlZGVlbVJlcXVlc3QSDAoEY29kZRgBIAEoCSJGCg5SZWRlZW1SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIbChlCZWdpblByb3ZpZGVyTG9naW5SZXF1ZXN0IjgKGkJlZ2luUHJvdmlkZXJMb2dpblJlc3BvbnNlEgsKA3VybBgBIAEoCRINCgVsb2dpbhgCIAEoCSJ8ChdFbmRQcm92aWRlckxvZ2luUmVxdWVzdBINCgVsb2dpbhgBIAEoCRIMCgRjb2RlGAIgASgJEg0KBXN0YXRlGAMgASgJEgsKA2lzcxgEIAEoCRINCgVlcnJvchgFIAEoCRIZChFlcnJvcl9kZXNjcmlwdGlvbhgGIAEoCSJQChhFbmRQcm92aWRlckxvZ2luUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiGQoXQmVnaW5EZXZpY2VMb2dpblJlcXVlc3QioQEKGEJlZ2luRGV2aWNlTG9naW5SZXNwb25zZRINCgVsb2dpbhgBIAEoCRIRCgl1c2VyX2NvZGUYAiABKAkSCwoDdXJsGAMgASgJEhQKDGNvbXBsZXRlX3VybBgEIAEoCRIQCghpbnRlcnZhbBgFIAEoBRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChVFbmREZXZpY2VMb2dpblJlcXVlc3QSDQoFbG9naW4YASABKAkiTgoWRW5kRGV2aWNlTG9naW5SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIjCg1Mb2dvdXRSZXF1ZXN0EhIKCmV2ZXJ5d2hlcmUYASABKAgiHwoOTG9nb3V0UmVzcG9uc2USDQoFZW5kZWQYASABKAUiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJHChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIvCghzZXNzaW9ucxgBIAMoCzIdLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNlc3Npb24iEwoRTGlzdFRva2Vuc1JlcXVlc3QiQQoSTGlzdFRva2Vuc1Jlc3BvbnNlEisKBnRva2VucxgBIAMoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuIrIBChJDcmVhdGVUb2tlblJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgFIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSJRChNDcmVhdGVUb2tlblJlc3BvbnNlEioKBXRva2VuGAEgASgLMhsubWlsbHJhY2UuaWRlbnRpdHkudjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSIVChNSZXZva2VUb2tlblJlc3BvbnNlIjwKElNldFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA29sZBgCIAEoCRILCgNuZXcYAyABKAkiFQoTU2V0UGFzc3dvcmRSZXNwb25zZSISChBMaXN0VXNlcnNSZXF1ZXN0Ij4KEUxpc3RVc2Vyc1Jlc3BvbnNlEikKBXVzZXJzGAEgAygLMhoubWlsbHJhY2UuaWRlbnRpdHkudjEuVXNlciJwCg5QdXRVc2VyUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIoCgVzY29wZRgDIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI7Cg9QdXRVc2VyUmVzcG9uc2USKAoEdXNlchgBIAEoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIiIQoRRGVsZXRlVXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2Uy1A4KD0lkZW50aXR5U2VydmljZRJbCgZXaG9BbUkSIy5taWxscmFjZS5pZGVudGl0eS52MS5XaG9BbUlSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVzcG9uc2UiBuq1GAIIARJtCgxBdXRoZW50aWNhdGUSKS5taWxscmFjZS5pZGVudGl0eS52MS5BdXRoZW50aWNhdGVSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVzcG9uc2UiBuq1GAIIBhJaCgVMb2dpbhIiLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVxdWVzdBojLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVzcG9uc2UiCOq1GAQIARABEl0KBlJlZGVlbRIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJlZGVlbVJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXNwb25zZSII6rUYBAgBEAESfwoSQmVnaW5Qcm92aWRlckxvZ2luEi8ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5Qcm92aWRlckxvZ2luUmVxdWVzdBowLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luUHJvdmlkZXJMb2dpblJlc3BvbnNlIgbqtRgCCAESewoQRW5kUHJvdmlkZXJMb2dpbhItLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZFByb3ZpZGVyTG9naW5SZXF1ZXN0Gi4ubWlsbHJhY2UuaWRlbnRpdHkudjEuRW5kUHJvdmlkZXJMb2dpblJlc3BvbnNlIgjqtRgECAEQARJ5ChBCZWdpbkRldmljZUxvZ2luEi0ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5EZXZpY2VMb2dpblJlcXVlc3QaLi5taWxscmFjZS5pZGVudGl0eS52MS5CZWdpbkRldmljZUxvZ2luUmVzcG9uc2UiBuq1GAIIARJ1Cg5FbmREZXZpY2VMb2dpbhIrLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZERldmljZUxvZ2luUmVxdWVzdBosLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZERldmljZUxvZ2luUmVzcG9uc2UiCOq1GAQIARABEmEKBkxvZ291dBIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ291dFJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dvdXRSZXNwb25zZSIM6rUYCAgCEAEaAigBEnEKDExpc3RTZXNzaW9ucxIpLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaKi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIK6rUYBggCGgIoARJrCgpMaXN0VG9rZW5zEicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFRva2Vuc1JlcXVlc3QaKC5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiCuq1GAYIAhoCKAEScAoLQ3JlYXRlVG9rZW4SKC5taWxscmFjZS5pZGVudGl0eS52MS5DcmVhdGVUb2tlblJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5DcmVhdGVUb2tlblJlc3BvbnNlIgzqtRgICAIQARoCKAEScAoLUmV2b2tlVG9rZW4SKC5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlc3BvbnNlIgzqtRgICAIQARoCKAEScAoLU2V0UGFzc3dvcmQSKC5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlc3BvbnNlIgzqtRgICAIQARoCKAESZAoJTGlzdFVzZXJzEiYubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFVzZXJzUmVxdWVzdBonLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RVc2Vyc1Jlc3BvbnNlIgbqtRgCCAUSYAoHUHV0VXNlchIkLm1pbGxyYWNlLmlkZW50aXR5LnYxLlB1dFVzZXJSZXF1ZXN0GiUubWlsbHJhY2UuaWRlbnRpdHkudjEuUHV0VXNlclJlc3BvbnNlIgjqtRgECAUQARJpCgpEZWxldGVVc2VyEicubWlsbHJhY2UuaWRlbnRpdHkudjEuRGVsZXRlVXNlclJlcXVlc3QaKC5taWxscmFjZS5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVzcG9uc2UiCOq1GAQIBRABQuMBChhjb20ubWlsbHJhY2UuaWRlbnRpdHkudjFCDUlkZW50aXR5UHJvdG9QAVpGZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvaWRlbnRpdHkvdjE7aWRlbnRpdHl2MaICA01JWKoCFE1pbGxyYWNlLklkZW50aXR5LlYxygIUTWlsbHJhY2VcSWRlbnRpdHlcVjHiAiBNaWxscmFjZVxJZGVudGl0eVxWMVxHUEJNZXRhZGF0YeoCFk1pbGxyYWNlOjpJZGVudGl0eTo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEi7wEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIEg4KBmlzc3VlchgFIAEoCRIwCgxjb25maXJtZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBmdyYW50cxgHIAMoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5HcmFudCLgAQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZnJvbRgGIAEoCRINCgVhZ2VudBgHIAEoCRIMCgR0aGlzGAggASgIIqECCgVUb2tlbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEgwKBG5hbWUYAyABKAkSJgoEcm9sZRgEIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYBSADKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgJIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI8ChNBdXRoZW50aWNhdGVSZXF1ZXN0EhUKDWF1dGhvcml6YXRpb24YASABKAkSDgoGY29va2llGAIgASgJIkQKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKBmNhbGxlchgBIAEoCzIcLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNhbGxlciKuAQoGQ2FsbGVyEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYAyADKAkSEgoKY3JlZGVudGlhbBgEIAEoCRIPCgdzZXNzaW9uGAUgASgIEg8KB2FkZHJlc3MYBiABKAkSKgoGbGltaXRzGAcgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIPCg1XaG9BbUlSZXF1ZXN0Iq8BCg5XaG9BbUlSZXNwb25zZRIUCgxsb2dpbl9uZWVkZWQYASABKAgSDAoEbmFtZRgCIAEoCRImCgRyb2xlGAMgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSEAoIcHJvdmlkZXIYBCABKAkSEwoLYnlfcHJvdmlkZXIYBSABKAgSKgoGbGltaXRzGAYgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIuCgxMb2dpblJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCSJFCg1Mb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIh0KDVJlZGVlbVJlcXVlc3QSDAoEY29kZRgBIAEoCSJGCg5SZWRlZW1SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIbChlCZWdpblByb3ZpZGVyTG9naW5SZXF1ZXN0IjgKGkJlZ2luUHJvdmlkZXJMb2dpblJlc3BvbnNlEgsKA3VybBgBIAEoCRINCgVsb2dpbhgCIAEoCSJ8ChdFbmRQcm92aWRlckxvZ2luUmVxdWVzdBINCgVsb2dpbhgBIAEoCRIMCgRjb2RlGAIgASgJEg0KBXN0YXRlGAMgASgJEgsKA2lzcxgEIAEoCRINCgVlcnJvchgFIAEoCRIZChFlcnJvcl9kZXNjcmlwdGlvbhgGIAEoCSJQChhFbmRQcm92aWRlckxvZ2luUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiGQoXQmVnaW5EZXZpY2VMb2dpblJlcXVlc3QioQEKGEJlZ2luRGV2aWNlTG9naW5SZXNwb25zZRINCgVsb2dpbhgBIAEoCRIRCgl1c2VyX2NvZGUYAiABKAkSCwoDdXJsGAMgASgJEhQKDGNvbXBsZXRlX3VybBgEIAEoCRIQCghpbnRlcnZhbBgFIAEoBRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChVFbmREZXZpY2VMb2dpblJlcXVlc3QSDQoFbG9naW4YASABKAkiTgoWRW5kRGV2aWNlTG9naW5SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIwChhCYWNrQ2hhbm5lbExvZ291dFJlcXVlc3QSFAoMbG9nb3V0X3Rva2VuGAEgASgJIjgKGUJhY2tDaGFubmVsTG9nb3V0UmVzcG9uc2USDAoEbmFtZRgBIAEoCRINCgVlbmRlZBgCIAEoBSIjCg1Mb2dvdXRSZXF1ZXN0EhIKCmV2ZXJ5d2hlcmUYASABKAgiHwoOTG9nb3V0UmVzcG9uc2USDQoFZW5kZWQYASABKAUiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJHChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIvCghzZXNzaW9ucxgBIAMoCzIdLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNlc3Npb24iEwoRTGlzdFRva2Vuc1JlcXVlc3QiQQoSTGlzdFRva2Vuc1Jlc3BvbnNlEisKBnRva2VucxgBIAMoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuIrIBChJDcmVhdGVUb2tlblJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgFIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSJRChNDcmVhdGVUb2tlblJlc3BvbnNlEioKBXRva2VuGAEgASgLMhsubWlsbHJhY2UuaWRlbnRpdHkudjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSIVChNSZXZva2VUb2tlblJlc3BvbnNlIjwKElNldFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA29sZBgCIAEoCRILCgNuZXcYAyABKAkiFQoTU2V0UGFzc3dvcmRSZXNwb25zZSISChBMaXN0VXNlcnNSZXF1ZXN0Ij4KEUxpc3RVc2Vyc1Jlc3BvbnNlEikKBXVzZXJzGAEgAygLMhoubWlsbHJhY2UuaWRlbnRpdHkudjEuVXNlciJwCg5QdXRVc2VyUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIoCgVzY29wZRgDIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI7Cg9QdXRVc2VyUmVzcG9uc2USKAoEdXNlchgBIAEoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIiIQoRRGVsZXRlVXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2Uy1A8KD0lkZW50aXR5U2VydmljZRJbCgZXaG9BbUkSIy5taWxscmFjZS5pZGVudGl0eS52MS5XaG9BbUlSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVzcG9uc2UiBuq1GAIIARJtCgxBdXRoZW50aWNhdGUSKS5taWxscmFjZS5pZGVudGl0eS52MS5BdXRoZW50aWNhdGVSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVzcG9uc2UiBuq1GAIIBhJaCgVMb2dpbhIiLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVxdWVzdBojLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVzcG9uc2UiCOq1GAQIARABEl0KBlJlZGVlbRIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJlZGVlbVJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXNwb25zZSII6rUYBAgBEAESfwoSQmVnaW5Qcm92aWRlckxvZ2luEi8ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5Qcm92aWRlckxvZ2luUmVxdWVzdBowLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luUHJvdmlkZXJMb2dpblJlc3BvbnNlIgbqtRgCCAESewoQRW5kUHJvdmlkZXJMb2dpbhItLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZFByb3ZpZGVyTG9naW5SZXF1ZXN0Gi4ubWlsbHJhY2UuaWRlbnRpdHkudjEuRW5kUHJvdmlkZXJMb2dpblJlc3BvbnNlIgjqtRgECAEQARJ5ChBCZWdpbkRldmljZUxvZ2luEi0ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5EZXZpY2VMb2dpblJlcXVlc3QaLi5taWxscmFjZS5pZGVudGl0eS52MS5CZWdpbkRldmljZUxvZ2luUmVzcG9uc2UiBuq1GAIIARJ1Cg5FbmREZXZpY2VMb2dpbhIrLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZERldmljZUxvZ2luUmVxdWVzdBosLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZERldmljZUxvZ2luUmVzcG9uc2UiCOq1GAQIARABEn4KEUJhY2tDaGFubmVsTG9nb3V0Ei4ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmFja0NoYW5uZWxMb2dvdXRSZXF1ZXN0Gi8ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmFja0NoYW5uZWxMb2dvdXRSZXNwb25zZSII6rUYBAgBEAESYQoGTG9nb3V0EiMubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9nb3V0UmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ291dFJlc3BvbnNlIgzqtRgICAIQARoCKAEScQoMTGlzdFNlc3Npb25zEikubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoqLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgrqtRgGCAIaAigBEmsKCkxpc3RUb2tlbnMSJy5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RUb2tlbnNSZXNwb25zZSIK6rUYBggCGgIoARJwCgtDcmVhdGVUb2tlbhIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2UiDOq1GAgIAhABGgIoARJwCgtSZXZva2VUb2tlbhIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJldm9rZVRva2VuUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJldm9rZVRva2VuUmVzcG9uc2UiDOq1GAgIAhABGgIoARJwCgtTZXRQYXNzd29yZBIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVzcG9uc2UiDOq1GAgIAhABGgIoARJkCglMaXN0VXNlcnMSJi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXF1ZXN0GicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFVzZXJzUmVzcG9uc2UiBuq1GAIIBRJgCgdQdXRVc2VyEiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHV0VXNlclJlcXVlc3QaJS5taWxscmFjZS5pZGVudGl0eS52MS5QdXRVc2VyUmVzcG9uc2UiCOq1GAQIBRABEmkKCkRlbGV0ZVVzZXISJy5taWxscmFjZS5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkRlbGV0ZVVzZXJSZXNwb25zZSII6rUYBAgFEAFC4wEKGGNvbS5taWxscmFjZS5pZGVudGl0eS52MUINSWRlbnRpdHlQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * User is a person.
@@ -658,6 +658,51 @@ export const EndDeviceLoginResponseSchema: GenMessage<EndDeviceLoginResponse> = 
   messageDesc(file_millrace_identity_v1_identity, 19);
 
 /**
+ * @generated from message millrace.identity.v1.BackChannelLogoutRequest
+ */
+export type BackChannelLogoutRequest = Message<"millrace.identity.v1.BackChannelLogoutRequest"> & {
+  /**
+   * A JWT that the provider signed.
+   *
+   * @generated from field: string logout_token = 1;
+   */
+  logoutToken: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.BackChannelLogoutRequest.
+ * Use `create(BackChannelLogoutRequestSchema)` to create a new message.
+ */
+export const BackChannelLogoutRequestSchema: GenMessage<BackChannelLogoutRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 20);
+
+/**
+ * @generated from message millrace.identity.v1.BackChannelLogoutResponse
+ */
+export type BackChannelLogoutResponse = Message<"millrace.identity.v1.BackChannelLogoutResponse"> & {
+  /**
+   * Whose sessions; empty where nobody here is meant.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Sessions that have ended.
+   *
+   * @generated from field: int32 ended = 2;
+   */
+  ended: number;
+};
+
+/**
+ * Describes the message millrace.identity.v1.BackChannelLogoutResponse.
+ * Use `create(BackChannelLogoutResponseSchema)` to create a new message.
+ */
+export const BackChannelLogoutResponseSchema: GenMessage<BackChannelLogoutResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 21);
+
+/**
  * @generated from message millrace.identity.v1.LogoutRequest
  */
 export type LogoutRequest = Message<"millrace.identity.v1.LogoutRequest"> & {
@@ -672,7 +717,7 @@ export type LogoutRequest = Message<"millrace.identity.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 20);
+  messageDesc(file_millrace_identity_v1_identity, 22);
 
 /**
  * @generated from message millrace.identity.v1.LogoutResponse
@@ -691,7 +736,7 @@ export type LogoutResponse = Message<"millrace.identity.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 21);
+  messageDesc(file_millrace_identity_v1_identity, 23);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsRequest
@@ -704,7 +749,7 @@ export type ListSessionsRequest = Message<"millrace.identity.v1.ListSessionsRequ
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 22);
+  messageDesc(file_millrace_identity_v1_identity, 24);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsResponse
@@ -721,7 +766,7 @@ export type ListSessionsResponse = Message<"millrace.identity.v1.ListSessionsRes
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 23);
+  messageDesc(file_millrace_identity_v1_identity, 25);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensRequest
@@ -734,7 +779,7 @@ export type ListTokensRequest = Message<"millrace.identity.v1.ListTokensRequest"
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 24);
+  messageDesc(file_millrace_identity_v1_identity, 26);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensResponse
@@ -751,7 +796,7 @@ export type ListTokensResponse = Message<"millrace.identity.v1.ListTokensRespons
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 25);
+  messageDesc(file_millrace_identity_v1_identity, 27);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenRequest
@@ -794,7 +839,7 @@ export type CreateTokenRequest = Message<"millrace.identity.v1.CreateTokenReques
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 26);
+  messageDesc(file_millrace_identity_v1_identity, 28);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenResponse
@@ -818,7 +863,7 @@ export type CreateTokenResponse = Message<"millrace.identity.v1.CreateTokenRespo
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 27);
+  messageDesc(file_millrace_identity_v1_identity, 29);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenRequest
@@ -835,7 +880,7 @@ export type RevokeTokenRequest = Message<"millrace.identity.v1.RevokeTokenReques
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 28);
+  messageDesc(file_millrace_identity_v1_identity, 30);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenResponse
@@ -848,7 +893,7 @@ export type RevokeTokenResponse = Message<"millrace.identity.v1.RevokeTokenRespo
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 29);
+  messageDesc(file_millrace_identity_v1_identity, 31);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordRequest
@@ -879,7 +924,7 @@ export type SetPasswordRequest = Message<"millrace.identity.v1.SetPasswordReques
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 30);
+  messageDesc(file_millrace_identity_v1_identity, 32);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordResponse
@@ -892,7 +937,7 @@ export type SetPasswordResponse = Message<"millrace.identity.v1.SetPasswordRespo
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 31);
+  messageDesc(file_millrace_identity_v1_identity, 33);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersRequest
@@ -905,7 +950,7 @@ export type ListUsersRequest = Message<"millrace.identity.v1.ListUsersRequest"> 
  * Use `create(ListUsersRequestSchema)` to create a new message.
  */
 export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 32);
+  messageDesc(file_millrace_identity_v1_identity, 34);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersResponse
@@ -922,7 +967,7 @@ export type ListUsersResponse = Message<"millrace.identity.v1.ListUsersResponse"
  * Use `create(ListUsersResponseSchema)` to create a new message.
  */
 export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 33);
+  messageDesc(file_millrace_identity_v1_identity, 35);
 
 /**
  * @generated from message millrace.identity.v1.PutUserRequest
@@ -951,7 +996,7 @@ export type PutUserRequest = Message<"millrace.identity.v1.PutUserRequest"> & {
  * Use `create(PutUserRequestSchema)` to create a new message.
  */
 export const PutUserRequestSchema: GenMessage<PutUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 34);
+  messageDesc(file_millrace_identity_v1_identity, 36);
 
 /**
  * @generated from message millrace.identity.v1.PutUserResponse
@@ -968,7 +1013,7 @@ export type PutUserResponse = Message<"millrace.identity.v1.PutUserResponse"> & 
  * Use `create(PutUserResponseSchema)` to create a new message.
  */
 export const PutUserResponseSchema: GenMessage<PutUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 35);
+  messageDesc(file_millrace_identity_v1_identity, 37);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserRequest
@@ -985,7 +1030,7 @@ export type DeleteUserRequest = Message<"millrace.identity.v1.DeleteUserRequest"
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 36);
+  messageDesc(file_millrace_identity_v1_identity, 38);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserResponse
@@ -998,7 +1043,7 @@ export type DeleteUserResponse = Message<"millrace.identity.v1.DeleteUserRespons
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 37);
+  messageDesc(file_millrace_identity_v1_identity, 39);
 
 /**
  * IdentityService is served by services/identity.
@@ -1087,6 +1132,17 @@ export const IdentityService: GenService<{
     methodKind: "unary";
     input: typeof EndDeviceLoginRequestSchema;
     output: typeof EndDeviceLoginResponseSchema;
+  },
+  /**
+   * BackChannelLogout ends sessions at the provider's word (OpenID Connect Back-Channel Logout 1.0). Providers send it as a
+   * form to /oidc/backchannel-logout.
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.BackChannelLogout
+   */
+  backChannelLogout: {
+    methodKind: "unary";
+    input: typeof BackChannelLogoutRequestSchema;
+    output: typeof BackChannelLogoutResponseSchema;
   },
   /**
    * Logout ends the session that the request is of, or all sessions of its person.
