@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,16 +23,34 @@ func serverFlag(cmd *cobra.Command) {
 	if server == "" {
 		server = defaultServer
 	}
-	cmd.PersistentFlags().String("server", server, "URL of the control plane (env MILLRACE_SERVER)")
+	cmd.PersistentFlags().String("server", server, "URL of the control plane; of its replicas, separated by commas, the first that answers (env MILLRACE_SERVER)")
+}
+
+// serversOf are the URLs that a flag lists.
+func serversOf(flag string) (out []string) {
+	for _, server := range strings.Split(flag, ",") {
+		if server = trimmed(strings.TrimSpace(server)); server != "" {
+			out = append(out, server)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{defaultServer}
+	}
+	return out
 }
 
 // apiClient returns what generated Connect clients need to reach the control plane.
 func apiClient(cmd *cobra.Command) (*http.Client, string) {
-	server, err := cmd.Flags().GetString("server")
+	servers := serversIn(cmd)
+	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{servers, newReplicas(servers)}}}, servers[0]
+}
+
+func serversIn(cmd *cobra.Command) []string {
+	flag, err := cmd.Flags().GetString("server")
 	if err != nil {
-		server = defaultServer
+		flag = defaultServer
 	}
-	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{server, reachable{server: server}}}}, server
+	return serversOf(flag)
 }
 
 // telling says beside an answer that it has more than the login is limited to.
@@ -51,8 +70,8 @@ func (t telling) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // plainClient is apiClient without a login.
 func plainClient(cmd *cobra.Command) (*http.Client, string) {
-	_, server := apiClient(cmd)
-	return &http.Client{Transport: reachable{server: server}}, server
+	servers := serversIn(cmd)
+	return &http.Client{Transport: newReplicas(servers)}, servers[0]
 }
 
 // reachable replaces the error of a refused connection by one that explains how to start or reach the

@@ -84,28 +84,33 @@ func saveToken(server, token string) error {
 
 func trimmed(server string) string { return strings.TrimRight(server, "/") }
 
-// tokenFor is what requests to a server show; empty: nothing.
-func tokenFor(server string) (string, error) {
+// tokenFor is what requests to replicas of a control plane show, which know the same logins; empty: nothing.
+func tokenFor(servers []string) (string, error) {
 	if t := os.Getenv(tokenVariable); t != "" {
 		return t, nil
 	}
 	all, err := savedTokens()
-	return all[trimmed(server)], err
+	for _, server := range servers {
+		if t := all[server]; t != "" {
+			return t, err
+		}
+	}
+	return "", err
 }
 
-// authorized shows the server's token, to that server only.
+// authorized shows the token with requests to the first of the servers, which next may send to another one of them.
 type authorized struct {
-	server string
-	next   http.RoundTripper
+	servers []string
+	next    http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
-	token, err := tokenFor(a.server)
+	token, err := tokenFor(a.servers)
 	if err != nil {
 		return nil, err
 	}
-	if token != "" && strings.HasPrefix(r.URL.String(), trimmed(a.server)+"/") {
+	if token != "" && strings.HasPrefix(r.URL.String(), a.servers[0]+"/") {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
