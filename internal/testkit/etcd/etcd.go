@@ -53,7 +53,8 @@ func TLS(ca, cert, key string) func(*embed.Config) {
 	}
 }
 
-// Start starts a server on a host's port 2379 and ends it with the test.
+// Start starts a server on port 2379 of a host, such as program.OwnHost, and ends it with the test. An address that
+// another test process may have as well fails where both run at once.
 func Start(t testing.TB, host string, options ...func(*embed.Config)) *Server {
 	t.Helper()
 	client := url.URL{Scheme: "http", Host: net.JoinHostPort(host, "2379")}

@@ -7,10 +7,12 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+
+	"github.com/millrace/millrace/internal/testkit/program"
 )
 
 func TestFullAndEmpty(t *testing.T) {
-	s := Start(t, "127.15.0.1", Quota(16<<20))
+	s := Start(t, program.OwnHost(), Quota(16<<20))
 	put := func() error {
 		_, err := v3rpc.NewQuotaKVServer(s.running.Server).Put(t.Context(), &pb.PutRequest{Key: []byte("a"), Value: []byte("b")})
 		return err
