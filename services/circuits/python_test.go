@@ -45,7 +45,7 @@ func TestPythonClient(t *testing.T) {
 	w := newWorld(t)
 	_, url := w.served()
 	out, err := python(t.Context(), url, "-m", "unittest", "discover", "-s", "tests", "-v").CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("Ran 7 tests")) {
+	if err != nil || !bytes.Contains(out, []byte("Ran 11 tests")) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

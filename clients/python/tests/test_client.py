@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
 import threading
 import typing
 import unittest
@@ -12,7 +13,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from millrace_circuits import Circuits, Problem, Refused, TimedOut, Unavailable, types
+from millrace_circuits.client import _numbers
 
+REPOSITORY = Path(__file__).parents[3]
 URL = os.environ["MILLRACE_URL"]
 GIGA = 1_000_000_000
 NIGHT = datetime(2026, 11, 23, 22, tzinfo=timezone.utc)
@@ -68,6 +71,40 @@ class Service(unittest.TestCase):
         quota = self.circuits.quota("astro")
         self.assertEqual((quota["circuits"], quota["highest_bits_per_second"], quota["booked_gbit_hours"]), (3, 2 * GIGA, 48.0))
 
+    def test_maintenance_says_whom_it_hits_and_keeps_others_off(self) -> None:
+        noc, one = Circuits(URL, by="noc"), self.circuits.request(terms(4))
+        links = [hop["link"] for hop in one["path"]]
+        plan = {"links": links, "start": NIGHT, "end": NIGHT + timedelta(hours=1), "reason": "optics"}
+        with self.assertRaises(Refused) as no:
+            self.circuits.add_maintenance("CHG-1", **plan)
+        self.assertEqual((no.exception.status, no.exception.code, no.exception.field), (403, "POLICY", "by"))
+        dry = noc.add_maintenance("CHG-1", dry_run=True, **plan)
+        self.assertEqual([(h["circuit"], h["fate"], h["rate_bits_per_second"]) for h in dry["hits"]], [(one["id"], "FATE_MOVES", 4 * GIGA)])
+        self.assertEqual(noc.list_maintenance(), [])
+        done = noc.add_maintenance("CHG-1", **plan)
+        self.addCleanup(noc.remove_maintenance, "CHG-1")
+        self.assertEqual(set(done["maintenance"]["links"]) & set(links), set(links))
+        self.assertEqual([m["id"] for m in noc.list_maintenance()], ["CHG-1"])
+        self.assertEqual(noc.maintenance("CHG-1")["maintenance"], done["maintenance"])
+        with self.assertRaises(Refused) as full:
+            self.circuits.request(terms(1, max_hops=1))
+        self.assertIn("CHG-1", full.exception.refusal["blockers"][0]["maintenance"])
+        self.assertEqual(noc.remove_maintenance("CHG-1", "done early")["removed_note"], "done early")
+        self.assertEqual(([m["id"] for m in noc.list_maintenance()], [m["id"] for m in noc.list_maintenance(all=True)]), ([], ["CHG-1"]))
+        with self.assertRaises(Problem) as none:
+            noc.maintenance("CHG-2")
+        self.assertEqual(none.exception.status, 404)
+
+    def test_activation_by_hand_and_what_a_project_had(self) -> None:
+        one = self.circuits.request(terms(1, activation="ACTIVATION_MANUAL"))
+        self.assertTrue(one["deactivated"])
+        self.assertNotIn("deactivated", self.circuits.activate(one["id"], "now"))
+        self.assertTrue(self.circuits.deactivate(one["id"])["deactivated"])
+        statement = self.circuits.statement("astro")
+        self.assertEqual((statement["project"], statement["carried_unknown"]), ("astro", True))
+        with self.assertRaises(Unavailable):  # there is no flow store here
+            Circuits(URL, by="ann", patience=0).usage(one["id"])
+
     def test_errors_are_problems(self) -> None:
         with self.assertRaises(Problem) as wrong:
             self.circuits.request(terms(1, to="nowhere"))
@@ -110,10 +147,43 @@ class Lost(unittest.TestCase):
             Circuits(url, by="ann", patience=0).get("c")
 
 
+class Calls(unittest.TestCase):
+    """Every call of the service is one of the client."""
+
+    def test_every_operation_is_called(self) -> None:
+        document = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
+        offered = {(method.upper(), path) for path, of in document["paths"].items() for method in of}
+        called: set[tuple[str, str]] = set()
+        one = {"id": "c", "version": 3, "state": "STATE_ACTIVE"}
+
+        class Client(Circuits):
+            def _once(self, method: str, path: str, body: typing.Any, headers: dict[str, str]) -> dict[str, typing.Any]:
+                plain = path.partition("?")[0]
+                called.update((m, p) for m, p in offered if m == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", p), plain))
+                return {"circuit": one, "circuits": [one], "links": [], "maintenance": [{}] if method == "GET" else {}}
+
+        client = Client("http://nowhere", by="ann")
+        client.quote(terms(1)), client.request(terms(1)), client.request_all([terms(1)]), client.get("c"), list(client.list())
+        client.commit("c"), client.extend("c", NIGHT), client.release("c"), client.activate("c"), client.deactivate("c")
+        client.modify(typing.cast(types.Circuit, one), rate_bits_per_second=1), client.reoptimise("c")
+        client.calendar(), client.quota("p"), client.proposals("p"), client.usage("c"), client.statement("p")
+        client.add_maintenance("m", end=NIGHT, reason="x", routers=["b"]), client.list_maintenance(), client.remove_maintenance("m")
+        self.assertEqual(offered - called, set(), "the client has no call for them")
+
+    def test_what_is_not_offered_over_http_is_known(self) -> None:
+        document = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
+        offered = {operation["operationId"] for of in document["paths"].values() for operation in of.values()}
+        service = (REPOSITORY / "proto/millrace/circuits/v1/circuits.proto").read_text()
+        self.assertEqual(set(re.findall(r"^  rpc (\w+)\(", service, re.MULTILINE)) - offered, {"Watch"}, "a stream, of Connect and gRPC only")
+
+
 class Types(unittest.TestCase):
     def test_the_types_are_those_of_the_document(self) -> None:
-        document = json.loads((Path(__file__).parents[3] / "docs/reference/circuits-openapi.json").read_text())
-        names = {"QuoteResponse": "Quote"}
+        document = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
+        names = {
+            "QuoteResponse": "Quote", "QuotaResponse": "Quota", "ReoptimiseResponse": "Reoptimised", "UsageResponse": "Usage",
+            "StatementResponse": "Statement", "AddMaintenanceResponse": "Maintained",
+        }
         for name, schema in document["components"]["schemas"].items():
             if name.endswith("Request") or name.endswith("Response") and name not in names or name == "Problem":
                 continue
@@ -126,6 +196,8 @@ class Types(unittest.TestCase):
                 self.assertEqual(typing.get_origin(hint) is list, listed, f"{name}.{key}")
                 integer = "integer" in schema["properties"][key].get("type", [])
                 self.assertEqual(hint is int, integer, f"{name}.{key}")
+                if integer and "string" in schema["properties"][key]["type"]:
+                    self.assertEqual(_numbers({"field": "", key: "7"})[key], 7, f"{name}.{key}")
 
 
 if __name__ == "__main__":

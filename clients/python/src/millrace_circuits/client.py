@@ -12,7 +12,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Optional, cast
 
-from .types import Circuit, LinkCalendar, Offer, PathTerms, Proposal, Quota, Quote, Refusal, Reoptimised, Repeat, Terms, Time
+from .types import (
+    Circuit, LinkCalendar, Maintained, Maintenance, Offer, PathTerms, Proposal, Quota, Quote, Refusal, Reoptimised, Repeat, Statement,
+    Terms, Time, Usage,
+)
 
 #: States in which a circuit has no capacity any more.
 ENDED = frozenset({"STATE_RELEASED", "STATE_EXPIRED", "STATE_CANCELLED", "STATE_LAPSED", "STATE_FAILED"})
@@ -95,6 +98,14 @@ class Circuits:
     def release(self, circuit: str, note: str = "") -> Circuit:
         return self._act(circuit, "release", {"note": note})
 
+    def activate(self, circuit: str, note: str = "") -> Circuit:
+        """Let a circuit that is kept off routers onto them, in its window."""
+        return self._act(circuit, "activate", {"note": note})
+
+    def deactivate(self, circuit: str, note: str = "") -> Circuit:
+        """Take a circuit off routers and keep it off them; it stays booked."""
+        return self._act(circuit, "deactivate", {"note": note})
+
     def modify(
         self, circuit: Circuit, *, rate_bits_per_second: int = 0, end: Optional[Time] = None, open_ended: bool = False, note: str = "",
         path: Optional[PathTerms] = None,
@@ -117,17 +128,54 @@ class Circuits:
 
     def calendar(self, link: str = "", start: Optional[Time] = None, end: Optional[Time] = None) -> list[LinkCalendar]:
         """What is free on links."""
-        query = {k: v for k, v in {"link": link, "start": start, "end": end}.items() if v}
-        return cast("list[LinkCalendar]", self._call("GET", "/v1/calendar?" + urllib.parse.urlencode(_sent(query)))["links"])
+        return cast("list[LinkCalendar]", self._read("/v1/calendar", link=link, start=start, end=end)["links"])
 
     def quota(self, project: str) -> Quota:
         """What a project may have, and what it has of it."""
-        return cast(Quota, self._call("GET", f"/v1/projects/{urllib.parse.quote(project, safe='')}/quota"))
+        return cast(Quota, self._read(self._project(project, "quota")))
 
     def proposals(self, project: str) -> list[Proposal]:
         """What the project might request for huge transfers of its hosts that were seen; those with terms can be requested."""
-        answer = self._call("GET", f"/v1/projects/{urllib.parse.quote(project, safe='')}/proposals")
-        return cast("list[Proposal]", answer.get("proposals", []))
+        return cast("list[Proposal]", self._read(self._project(project, "proposals")).get("proposals", []))
+
+    def usage(self, circuit: str, start: Optional[Time] = None, end: Optional[Time] = None) -> Usage:
+        """What a circuit sent over time, within its rate and above it."""
+        return cast(Usage, self._read(f"{self._path(circuit)}/usage", **{"from": start, "to": end}))
+
+    def statement(self, project: str, start: Optional[Time] = None, end: Optional[Time] = None) -> Statement:
+        """What the circuits of a project booked, carried and missed."""
+        return cast(Statement, self._read(self._project(project, "statement"), **{"from": start, "to": end}))
+
+    def add_maintenance(
+        self, maintenance: str, *, end: Time, reason: str, start: Optional[Time] = None, links: Sequence[str] = (), routers: Sequence[str] = (),
+        left_bits_per_second: int = 0, dry_run: bool = False,
+    ) -> Maintained:
+        """Plan that links or routers are out, as an operator, and see which circuits have to leave them; those are moved at once.
+
+        maintenance is an id of your own, such as a ticket's: the same again under it is answered as the first time.
+        """
+        body: dict[str, Any] = {
+            "by": self._by, "id": maintenance, "end": end, "reason": reason, "links": list(links), "routers": list(routers),
+            "left_bits_per_second": left_bits_per_second, "dry_run": dry_run,
+        }
+        if start is not None:
+            body["start"] = start
+        return cast(Maintained, self._call("POST", "/v1/maintenance", body))
+
+    def list_maintenance(self, *, all: bool = False) -> list[Maintenance]:
+        """What is planned or under way, the earliest first; with all also what is over or removed."""
+        return cast("list[Maintenance]", self._read("/v1/maintenance", all="true" if all else None).get("maintenance", []))
+
+    def maintenance(self, maintenance: str) -> Maintained:
+        """One maintenance, and the circuits that it still hits."""
+        answer = self._read("/v1/maintenance", id=maintenance)
+        answer["maintenance"] = answer["maintenance"][0]
+        return cast(Maintained, answer)
+
+    def remove_maintenance(self, maintenance: str, note: str = "") -> Maintenance:
+        """Give links their capacity back. Circuits stay where they moved."""
+        path = f"/v1/maintenance/{urllib.parse.quote(maintenance, safe='')}/remove"
+        return cast(Maintenance, self._call("POST", path, {"by": self._by, "note": note})["maintenance"])
 
     def wait(self, circuit: str, state: str, *, seconds: float, every: float = 1.0) -> Circuit:
         """Wait until a circuit is in a state. It ends early where the circuit is over."""
@@ -142,6 +190,14 @@ class Circuits:
 
     def _act(self, circuit: str, what: str, body: dict[str, Any]) -> Circuit:
         return cast(Circuit, self._call("POST", f"{self._path(circuit)}/{what}", {"by": self._by, **body})["circuit"])
+
+    def _read(self, path: str, **query: Any) -> dict[str, Any]:
+        asked = urllib.parse.urlencode(_sent({k: v for k, v in query.items() if v}))
+        return self._call("GET", f"{path}?{asked}" if asked else path)
+
+    @staticmethod
+    def _project(project: str, what: str) -> str:
+        return f"/v1/projects/{urllib.parse.quote(project, safe='')}/{what}"
 
     @staticmethod
     def _path(circuit: str) -> str:
@@ -197,13 +253,14 @@ def _sent(value: Any) -> Any:
     return value
 
 
-_INTEGERS = ("_bits_per_second", "_bytes", "_microseconds", "_per_mille", "igp_before", "_gain")
+_INTEGERS = ("_bits_per_second", "_bytes", "_microseconds", "_per_mille", "_octets", "_packets", "_seconds", "igp_before", "metric_before", "_gain")
 
 
 def _numbers(value: Any) -> Any:
     """An answer with int for the whole numbers of 64 bits, which JSON has as text."""
     if isinstance(value, dict):
-        return {k: int(v) if isinstance(v, str) and (k.endswith(_INTEGERS) or k in ("version", "limit_lead_seconds")) else _numbers(v) for k, v in value.items()}
+        names = ("version", "by") if "field" in value else ("version",)  # by of a relaxation is a number, elsewhere a name
+        return {k: int(v) if isinstance(v, str) and (k.endswith(_INTEGERS) or k in names) else _numbers(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_numbers(v) for v in value]
     return value

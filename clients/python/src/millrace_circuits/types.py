@@ -281,6 +281,12 @@ MaintenanceHit = TypedDict(
 )
 
 
+class Maintained(TypedDict, total=False):
+    maintenance: Maintenance
+    hits: list[MaintenanceHit]
+    hits_omitted: int
+
+
 class UsagePoint(TypedDict, total=False):
     time: str
     in_profile_octets: int
@@ -300,3 +306,18 @@ class StatementLine(TypedDict, total=False):
     late_starts: int
     incomplete: bool
     carried_unknown: bool
+
+
+class Usage(TypedDict, total=False):
+    id: str
+    step_seconds: int
+    points: list[UsagePoint]
+    total: UsagePoint
+    carried_unknown: bool
+
+
+Statement = TypedDict(
+    "Statement",
+    {"project": str, "from": str, "to": str, "circuits": list[StatementLine], "total": StatementLine, "carried_unknown": bool},
+    total=False,
+)
