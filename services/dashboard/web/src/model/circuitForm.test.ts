@@ -2,16 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { Every, Metric, ProposalSchema, Protection, TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
-import {
-  type CircuitForm,
-  emptyForm,
-  formOf,
-  proposedForm,
-  repeatOf,
-  scaledDown,
-  scaledUp,
-  termsOf,
-} from "./circuitForm";
+import { type CircuitForm, emptyForm, formOf, proposedForm, repeatOf, termsOf } from "./circuitForm";
 
 /** Times of a zone where the clock shows milliseconds. */
 const readTime = (text: string) => Number(text);
@@ -24,28 +15,6 @@ const form = (part: Partial<CircuitForm>): CircuitForm => ({
   to: "ER",
   rate: "5",
   ...part,
-});
-
-describe("numbers", () => {
-  test.each<[string, number, bigint | undefined]>([
-    ["5", 6, 5_000_000n],
-    [" 2.5 ", 9, 2_500_000_000n],
-    ["2,5", 9, 2_500_000_000n],
-    ["0.1", 6, 100_000n],
-    ["1.000", 0, 1n],
-    ["0.0000001", 6, undefined],
-    ["1e3", 6, undefined],
-    ["-1", 6, undefined],
-    ["1 000", 6, undefined],
-    ["9007199254740993", 3, 9_007_199_254_740_993_000n],
-  ])("%s times ten to the power of %i is exact", (text, power, want) => {
-    expect(scaledUp(text, power)).toBe(want);
-  });
-
-  test("come out as they went in", () => {
-    for (const n of [0n, 1n, 999n, 1_000_000n, 1_234_567_891n, 9_007_199_254_740_993n])
-      for (const power of [0, 3, 9]) expect(scaledUp(scaledDown(n, power), power)).toBe(n);
-  });
 });
 
 describe("terms", () => {
@@ -99,6 +68,11 @@ describe("terms", () => {
     expect(terms).not.toHaveProperty("setupPriority");
   });
 
+  test("may be above the soft cap", () => {
+    const { terms, problems } = termsOf(form({ aboveSoftCap: true }), readTime);
+    expect([terms.aboveSoftCap, problems]).toEqual([true, {}]);
+  });
+
   test("say what the path is to be like", () => {
     const { terms, problems } = termsOf(
       form({
@@ -106,6 +80,8 @@ describe("terms", () => {
         hops: "4",
         via: "CR, X",
         without: "Y",
+        withoutLinks: ["l1", "l2"],
+        apartFrom: ["c1"],
         includeAny: "1 2",
         includeAll: "63",
         exclude: "0,3",
@@ -118,6 +94,8 @@ describe("terms", () => {
       maxHops: 4,
       via: ["CR", "X"],
       withoutRouters: ["Y"],
+      withoutLinks: ["l1", "l2"],
+      apartFrom: ["c1"],
       includeAny: [1, 2],
       includeAll: [63],
       exclude: [0, 3],
@@ -187,9 +165,12 @@ describe("an offer that is taken", () => {
         maxHops: 3,
         via: ["CR"],
         withoutRouters: ["X", "Y"],
+        withoutLinks: ["l1"],
+        apartFrom: ["c1", "c2"],
         exclude: [3, 9],
       },
     ],
+    ["what is above the soft cap", { rateBitsPerSecond: 7n, aboveSoftCap: true }],
     ["a delay", { rateBitsPerSecond: 7n, maxDelayMicroseconds: 12_345n, protection: Protection.LINK_DISJOINT }],
   ])("with %s asks for exactly that", (_name, part) => {
     const offered = create(TermsSchema, { project: "climate", from: "WR", to: "ER", ...part });

@@ -3,15 +3,16 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   Every,
-  Metric,
   type Proposal,
   Protection,
   type RepeatSchema,
   type Terms,
   type TermsSchema,
 } from "../gen/millrace/circuits/v1/circuits_pb";
+import { emptyPath, type PathForm, pathFormOf, wantsOf } from "./circuitPath";
+import { scaledDown, scaledUp } from "./decimal";
 
-export interface CircuitForm {
+export interface CircuitForm extends PathForm {
   project: string;
   from: string;
   to: string;
@@ -25,23 +26,14 @@ export interface CircuitForm {
   start: string;
   end: string;
   protection: Protection;
-  /** Milliseconds. */
-  delay: string;
+  /** It may have what operators keep above the soft cap. */
+  aboveSoftCap: boolean;
   /** A line for each pair of prefixes. */
   pairs: string;
   description: string;
   /** Holding and setup priority, 0 to 7; empty: what the service takes without one. */
   priority: string;
   setup: string;
-  metric: Metric;
-  hops: string;
-  /** Routers, in order, and routers to avoid: names between commas or spaces. */
-  via: string;
-  without: string;
-  /** Numbers of administrative groups between commas or spaces. */
-  includeAny: string;
-  includeAll: string;
-  exclude: string;
   /** The same window again, so often. */
   every: Every;
   times: string;
@@ -59,10 +51,10 @@ export type RateUnit = (typeof rateUnits)[number];
 export const volumeUnits = ["MB", "GB", "TB"] as const;
 export type VolumeUnit = (typeof volumeUnits)[number];
 
+export const rateDecimals: Record<RateUnit, number> = { "kbit/s": 3, "Mbit/s": 6, "Gbit/s": 9 };
+
 const decimals: Record<RateUnit | VolumeUnit, number> = {
-  "kbit/s": 3,
-  "Mbit/s": 6,
-  "Gbit/s": 9,
+  ...rateDecimals,
   MB: 6,
   GB: 9,
   TB: 12,
@@ -80,57 +72,34 @@ export const emptyForm: CircuitForm = {
   start: "",
   end: "",
   protection: Protection.UNSPECIFIED,
-  delay: "",
+  aboveSoftCap: false,
   pairs: "",
   description: "",
   priority: "",
   setup: "",
-  metric: Metric.UNSPECIFIED,
-  hops: "",
-  via: "",
-  without: "",
-  includeAny: "",
-  includeAll: "",
-  exclude: "",
+  ...emptyPath,
   every: Every.UNSPECIFIED,
   times: "7",
 };
 
-const mostHops = 255;
-const lastGroup = 63;
 const mostTimes = 60;
-
-/** A decimal number times a power of ten, exactly; undefined where it is no such number or no whole one. */
-export function scaledUp(text: string, power: number): bigint | undefined {
-  const [, whole, fraction = ""] = /^(\d+)(?:[.,](\d*))?$/.exec(text.trim()) ?? [];
-  if (whole === undefined) return undefined;
-  const digits = fraction.replace(/0+$/, "");
-  if (digits.length > power) return undefined;
-  return BigInt(whole + digits.padEnd(power, "0"));
-}
-
-/** The reverse of scaledUp. */
-export function scaledDown(n: bigint, power: number): string {
-  const digits = n.toString().padStart(power + 1, "0");
-  const fraction = digits.slice(digits.length - power).replace(/0+$/, "");
-  const whole = digits.slice(0, digits.length - power);
-  return fraction ? `${whole}.${fraction}` : whole;
-}
 
 /** Local time to a timestamp; the caller has the time zone. */
 export type ReadTime = (text: string) => number;
 
 /** The terms that the form requests, and the fields that are wrong or missing. */
 export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsInit; problems: Problems } {
+  const wants = wantsOf(form);
   const problems: Problems = {};
   const terms: TermsInit = {
+    ...wants.path,
     project: form.project.trim(),
     from: form.from,
     to: form.to,
     description: form.description.trim(),
     protection: form.kind === "volume" ? Protection.UNSPECIFIED : form.protection,
-    metric: form.metric,
     scavenger: form.kind === "scavenger",
+    aboveSoftCap: form.aboveSoftCap,
   };
   const missing = (field: Field, empty: boolean, what: string) => {
     if (empty) problems[field] = what;
@@ -139,7 +108,7 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
   missing("from", form.from === "", "From which router?");
   missing("to", form.to === "", "To which router?");
   if (form.from !== "" && form.from === form.to) problems.to = "Both ends are the same router.";
-  const number = (field: "rate" | "volume" | "delay", power: number, needed: boolean): bigint => {
+  const number = (field: "rate" | "volume", power: number, needed: boolean): bigint => {
     const text = form[field];
     const value = text.trim() === "" ? undefined : scaledUp(text, power);
     if (text.trim() !== "" && value === undefined) problems[field] = "Write a number such as 2.5.";
@@ -149,7 +118,6 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
   if (form.kind !== "scavenger")
     terms.rateBitsPerSecond = number("rate", decimals[form.rateUnit], form.kind === "rate");
   if (form.kind === "volume") terms.volumeBytes = number("volume", decimals[form.volumeUnit], true);
-  terms.maxDelayMicroseconds = number("delay", 3, false);
   const moment = (field: "start" | "end"): Timestamp | undefined => {
     if (form[field] === "") return undefined;
     const ms = readTime(form[field]);
@@ -163,7 +131,7 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
   if (start && end && end.seconds <= start.seconds) problems.end = "The end must be after the start.";
   missing("end", form.kind === "volume" && form.end === "", "By when must it be there?");
   terms.pairs = pairsOf(form.pairs, problems);
-  pathOf(form, terms, problems);
+  Object.assign(problems, wants.problems);
   checkTimes(form, problems);
   if (form.priority !== "") terms.priority = Number(form.priority);
   if (form.setup !== "" && form.kind === "rate") {
@@ -171,33 +139,6 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
     if (form.priority !== "" && form.setup < form.priority) problems.setup = "It must not be before the priority.";
   }
   return { terms, problems };
-}
-
-const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
-
-/** What the form wants of the path. */
-function pathOf(form: CircuitForm, terms: TermsInit, problems: Problems) {
-  const whole = (text: string, least: number, most: number): number | undefined => {
-    const n = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
-    return n >= least && n <= most ? n : undefined;
-  };
-  if (form.hops.trim() !== "") {
-    const hops = whole(form.hops.trim(), 1, mostHops);
-    if (hops === undefined) problems.hops = `Write a number from 1 to ${mostHops}.`;
-    else terms.maxHops = hops;
-  }
-  terms.via = wordsOf(form.via);
-  terms.withoutRouters = wordsOf(form.without);
-  const both = terms.via.find((name) => terms.withoutRouters?.includes(name));
-  if (both !== undefined) problems.via = `${both} is to be passed and to be avoided.`;
-  for (const field of ["includeAny", "includeAll", "exclude"] as const) {
-    const groups = wordsOf(form[field]).map((word) => whole(word, 0, lastGroup));
-    const numbers = groups.filter((n) => n !== undefined);
-    if (numbers.length < groups.length) problems[field] = `Write numbers from 0 to ${lastGroup}.`;
-    terms[field] = numbers;
-  }
-  const contradicts = terms.exclude?.find((n) => terms.includeAll?.includes(n));
-  if (contradicts !== undefined) problems.exclude = `All links are to be in group ${contradicts}, and none.`;
 }
 
 function checkTimes(form: CircuitForm, problems: Problems) {
@@ -238,14 +179,8 @@ export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): C
     start: time(terms.start),
     end: time(terms.end),
     protection: terms.protection,
-    delay: number(terms.maxDelayMicroseconds, 3),
-    metric: terms.metric,
-    hops: terms.maxHops > 0 ? String(terms.maxHops) : "",
-    via: terms.via.join(", "),
-    without: terms.withoutRouters.join(", "),
-    includeAny: terms.includeAny.join(", "),
-    includeAll: terms.includeAll.join(", "),
-    exclude: terms.exclude.join(", "),
+    aboveSoftCap: terms.aboveSoftCap,
+    ...pathFormOf(terms),
   };
 }
 

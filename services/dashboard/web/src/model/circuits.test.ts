@@ -17,6 +17,7 @@ import {
   askedText,
   blockerText,
   bookedStates,
+  canChangePath,
   canCommit,
   canRelease,
   circuitLabel,
@@ -28,6 +29,7 @@ import {
   foundCircuits,
   givenUpText,
   linkNames,
+  needsOperator,
   offerText,
   pathMissing,
   pathText,
@@ -79,6 +81,18 @@ test("only held circuits are committed, and those that have capacity given up", 
   );
 });
 
+test("an operator has to commit what is held above the soft cap, and the path changes where routers have none or all of it", () => {
+  const above = (s: State) => {
+    const c = circuit(s);
+    if (c.terms) c.terms.aboveSoftCap = true;
+    return c;
+  };
+  expect(states.filter((s) => needsOperator(above(s)))).toEqual([State.HELD]);
+  expect(needsOperator(circuit(State.HELD))).toBe(false);
+  const { HELD, COMMITTED, SCHEDULED, ACTIVE } = State;
+  expect(states.filter((s) => canChangePath(circuit(s)))).toEqual([HELD, COMMITTED, SCHEDULED, ACTIVE]);
+});
+
 test("the path of a circuit that waits for it, or has lost it, is missing", () => {
   expect(states.filter((s) => pathMissing(circuit(s)))).toEqual([State.COMMITTED, State.INTERRUPTED]);
 });
@@ -120,6 +134,8 @@ test("links are named by their ends, parallel ones with their port", () => {
 test("a blocker says which link lacks how much and when", () => {
   const b = create(BlockerSchema, { link: "l1", start: at(1), end: at(3), shortfallBitsPerSecond: 20_000_000n });
   expect(blockerText(b, () => "WR → ER", clock)).toBe("WR → ER lacks 20.0 Mbit/s, 1 to +2");
+  const maintained = create(BlockerSchema, { ...b, maintenance: ["CHG-1", "CHG-2"] });
+  expect(blockerText(maintained, () => "WR → ER", clock)).toMatch(/ \(in maintenance: CHG-1, CHG-2\)$/);
 });
 
 test("every code of a refusal is said in words, and a new one as it is", () => {
@@ -135,6 +151,7 @@ test("every code of a refusal is said in words, and a new one as it is", () => {
     "SEARCH_BOUND",
     "QUOTA",
     "POLICY",
+    "OUTDATED",
     "BAD_REQUEST",
   ];
   expect(codes.filter((c) => title(c) === c)).toEqual([]);
@@ -157,6 +174,7 @@ describe("an offer", () => {
     ["AS_VOLUME", { volumeBytes: 2_000_000n, end: at(99) }, 0n, "The same 2.00 MB as a volume, there by 99"],
     ["LATER_DEADLINE", { end: at(99) }, 0n, "The same volume, there by 99"],
     ["LESS_VOLUME", { volumeBytes: 1_000_000n }, 500n, "1.00 MB by the same deadline (50 % less)"],
+    ["ABOVE_SOFT_CAP", {}, 0n, "The same above the soft cap: hold it, and an operator of circuits commits it"],
     ["NEW", {}, 0n, "NEW: 45.0 Mbit/s, 0 to +60"],
   ])("%s", (kind, terms, less, want) => {
     expect(offer(kind, terms, less)).toBe(want);

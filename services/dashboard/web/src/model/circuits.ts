@@ -77,6 +77,13 @@ export const pathMissing = (c: Circuit): boolean => c.state === State.COMMITTED 
 export const canCommit = (c: Circuit): boolean => c.state === State.HELD;
 export const canRelease = (c: Circuit): boolean => bookedStates.includes(c.state) && c.state !== State.RELEASING;
 
+/** Whether an operator of circuits has to commit it. */
+export const needsOperator = (c: Circuit): boolean => canCommit(c) && c.terms?.aboveSoftCap === true;
+
+/** Whether its path may be another one, as far as its state says; the service knows more. */
+export const canChangePath = (c: Circuit): boolean =>
+  [State.HELD, State.COMMITTED, State.SCHEDULED, State.ACTIVE].includes(c.state);
+
 /** Whether it may be moved to a better path. */
 export const canReoptimise = (c: Circuit): boolean =>
   [State.COMMITTED, State.SCHEDULED, State.ACTIVE].includes(c.state) && c.terms?.volumeBytes === 0n;
@@ -155,6 +162,7 @@ const refusals: Record<string, string> = {
   SEARCH_BOUND: "Not known: the search was given up",
   QUOTA: "Beyond the quota of the project",
   POLICY: "Not allowed",
+  OUTDATED: "Somebody has changed it meanwhile: look at it again",
   BAD_REQUEST: "The request is not right",
 };
 
@@ -179,8 +187,10 @@ export function linkNames(snapshot: TopologySnapshot | undefined): LinkNames {
   return (link) => names.get(link) ?? link;
 }
 
-export const blockerText = (b: Blocker, linkName: LinkNames, clock: Clock): string =>
-  `${linkName(b.link)} lacks ${rateOf(b.shortfallBitsPerSecond)}, ${windowText(b.start, b.end, clock)}`;
+export function blockerText(b: Blocker, linkName: LinkNames, clock: Clock): string {
+  const maintained = b.maintenance.length > 0 ? ` (in maintenance: ${b.maintenance.join(", ")})` : "";
+  return `${linkName(b.link)} lacks ${rateOf(b.shortfallBitsPerSecond)}, ${windowText(b.start, b.end, clock)}${maintained}`;
+}
 
 const perMille = (n: bigint): string => `${Number(n) / 10} %`;
 
@@ -210,6 +220,8 @@ export function offerText(o: Offer, asked: Terms, clock: Clock): string {
       return `The same volume, there by ${t.end ? clock.at(t.end) : "any time"}`;
     case "LESS_VOLUME":
       return `${formatBytes(t.volumeBytes)} by the same deadline${less}`;
+    case "ABOVE_SOFT_CAP":
+      return "The same above the soft cap: hold it, and an operator of circuits commits it";
     default:
       return `${o.kind}: ${askedText(t)}, ${windowText(t.start, t.end, clock)}`;
   }

@@ -7,6 +7,7 @@ test.each<[string, UrlState]>([
   ["everything at once", { change: "cs-0042", pair: "w1-e1", view: "table" }],
   ["a VPN", { page: "vpns", vpn: "red & blue", view: "map" }],
   ["a circuit of a link", { page: "circuits", circuit: "01a7-ff", link: "10.255.0.1|10.0.1.1", view: "map" }],
+  ["a maintenance", { page: "circuits", maintenance: "CHG-1042", view: "map" }],
   ["what did not come out of a paper", { page: "papers", paper: "002", outcome: "outside", view: "map" }],
   ["an id with characters that mean something in a link", { pair: "10.0.0.0/24,10.1.0.0/24&v=2", view: "map" }],
 ])("a link to %s opens the same again", (_name, state) => {

@@ -19,6 +19,8 @@ export interface UrlState {
   /** Selected circuit, and the link whose circuits are listed. */
   circuit?: string | undefined;
   link?: string | undefined;
+  /** Selected maintenance of the circuits' page. */
+  maintenance?: string | undefined;
   /** Filters of the scoreboard. */
   paper?: string | undefined;
   outcome?: string | undefined;
@@ -28,7 +30,7 @@ export interface UrlState {
 /** Raised when a parameter changes its meaning; links of another version open the page as it starts. */
 const version = "1";
 
-const texts = ["change", "pair", "vpn", "circuit", "link", "paper", "outcome"] as const;
+const texts = ["change", "pair", "vpn", "circuit", "link", "maintenance", "paper", "outcome"] as const;
 
 export const initialUrlState: UrlState = { view: "map" };
 

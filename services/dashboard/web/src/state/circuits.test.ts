@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Api } from "../api/clients";
 import { CircuitSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import { emptyPath, wantsOf } from "../model/circuitPath";
 import { createCircuits } from "./circuits";
 
 beforeEach(() => void vi.useRealTimers());
@@ -100,4 +101,30 @@ test("a window that is repeated is asked for as a batch: dry, and then under one
   expect(await store.request(terms, "m.chen", true, repeat)).toEqual({ id: "c1" });
   expect(asked.map((a) => [a.dryRun ?? false, a.repeat])).toEqual([true, false, false].map((dry) => [dry, repeat]));
   expect(asked[1]?.requestId).toBe(asked[2]?.requestId);
+});
+
+test("another path is asked for dry, and then changed in the version that was read", async () => {
+  const asked: { id: string; version: bigint; dryRun?: boolean }[] = [];
+  const circuits = {
+    modify: async (ask: { id: string; version: bigint; dryRun?: boolean }) => {
+      asked.push(ask);
+      return { circuit: create(CircuitSchema, { path: [{ link: "l2" }] }) };
+    },
+  };
+  const store = createCircuits({ circuits } as unknown as Pick<Api, "circuits">);
+  const circuit = create(CircuitSchema, { id: "c1", version: 7n, terms: { project: "lhc", maxHops: 3 } });
+  const { path } = wantsOf({ ...emptyPath, via: "CR" });
+  const answer = store.otherPath(circuit, path, "m.chen");
+  const stop = answer.start();
+  await vi.waitFor(() => expect(answer.get().data).toBeDefined());
+  stop();
+  expect(answer.get().data).toMatchObject({
+    path: [{ link: "l2" }],
+    terms: { project: "lhc", via: ["CR"], maxHops: 0 },
+  });
+  expect(await store.changePath(circuit, path, { by: "m.chen", note: "" })).toBeUndefined();
+  expect(asked.map((a) => [a.id, a.version, a.dryRun ?? false])).toEqual([
+    ["c1", 7n, true],
+    ["c1", 7n, false],
+  ]);
 });

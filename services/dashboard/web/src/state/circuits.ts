@@ -11,7 +11,6 @@ import {
   type LinkCalendar,
   type Proposal,
   type Refusal,
-  RefusalSchema,
   type Slot,
   type State,
   type Terms,
@@ -19,11 +18,13 @@ import {
   type UsageResponse,
 } from "../gen/millrace/circuits/v1/circuits_pb";
 import type { RepeatInit, TermsInit } from "../model/circuitForm";
+import type { PathWants } from "../model/circuitPath";
 import { bookedStates, endedStates } from "../model/circuits";
 import { usageSpan } from "../model/circuitUsage";
 import { bookedLinks, type TimeWindow } from "../model/strip";
 import { millis } from "../model/units";
 import type { Decision } from "./changes";
+import { failureOf, refusalOf } from "./refusals";
 import { always, type Polled, Resource } from "./resource";
 
 /** What of a list the page shows at most; the service has the rest. */
@@ -63,6 +64,9 @@ export interface Answer {
   unknown?: boolean;
 }
 
+/** A dry run of a call that changes something is in the audit log: it is made once, and again on events. */
+export const dryRun = always(3_600_000);
+
 /** Stands where there is no request. */
 export const noAnswer = new Resource<Answer | undefined>(async () => undefined, always(3_600_000));
 export const noCircuit = new Resource<Circuit | undefined>(async () => undefined, always(3_600_000));
@@ -83,6 +87,10 @@ export interface CircuitStore {
   request: (terms: TermsInit, by: string, commit: boolean, repeat?: RepeatInit) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
+  /** What its path would be if it had to be like this; nothing is changed. */
+  otherPath: (circuit: Circuit, path: PathWants, by: string) => Resource<Answer | undefined>;
+  /** Changes what is wanted of its path, if it is still as it was read; returns why not. */
+  changePath: (circuit: Circuit, path: PathWants, decision: Decision) => Promise<string | undefined>;
   /** Moves it to a better path; returns why not. */
   reoptimise: (id: string, decision: Decision) => Promise<string | undefined>;
   /** What an event about circuits makes old. */
@@ -104,14 +112,9 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
   // Ids of requests whose outcome is unknown. They outlive the form, which may be closed meanwhile.
   const unknown = new Map<string, string>();
   const act = async (call: () => Promise<unknown>): Promise<string | undefined> => {
-    try {
-      await call();
-      return undefined;
-    } catch (reason) {
-      return errorText(reason);
-    } finally {
-      for (const resource of changed()) if (resource.polling) void resource.refresh();
-    }
+    const failure = await failureOf(call);
+    for (const resource of changed()) if (resource.polling) void resource.refresh();
+    return failure;
   };
   return {
     booked,
@@ -147,6 +150,10 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     },
     commit: (id, { by, note }) => act(() => api.circuits.commit({ id, by, note })),
     release: (id, { by, note }) => act(() => api.circuits.release({ id, by, note })),
+    otherPath: (circuit, path, by) =>
+      follow(new Resource<Answer | undefined>((signal) => otherPath(api, circuit, path, by, signal), dryRun)),
+    changePath: ({ id, version }, path, { by, note }) =>
+      act(() => api.circuits.modify({ id, version, path, by, note })),
     reoptimise: async (id, { by }) => {
       let moved = false;
       const error = await act(async () => {
@@ -221,9 +228,29 @@ async function quote(
   }
 }
 
+async function otherPath(
+  api: Pick<Api, "circuits">,
+  { id, version, terms }: Circuit,
+  path: PathWants,
+  by: string,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const wanted = Object.assign(create(TermsSchema), terms, path);
+  try {
+    const { circuit, refusal } = await api.circuits.modify({ id, version, path, by, dryRun: true }, { signal });
+    const none = { slots: [], path: [], backup: [], wouldDisplace: [] };
+    const { slots, path: hops, backup } = circuit ?? { ...none, path: [] };
+    return { ...none, terms: create(TermsSchema, wanted), slots, path: hops, backup, refusal };
+  } catch (reason) {
+    const answer = answerOf(wanted, reason);
+    if (!answer.refusal) throw reason;
+    return answer;
+  }
+}
+
 /** An error of the service; a refusal goes with it where it is one. */
 function answerOf(terms: TermsInit, reason: unknown): Answer {
-  const [refusal] = ConnectError.from(reason).findDetails(RefusalSchema);
+  const refusal = refusalOf(reason);
   const error = refusal ? undefined : errorText(reason);
   const unknown = !refusal && mayBeDone.has(ConnectError.from(reason).code);
   return {

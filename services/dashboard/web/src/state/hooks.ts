@@ -4,13 +4,27 @@ import { buildGraph, type Graph, nameOfAddress } from "../model/topology";
 import { type Millis, millis } from "../model/units";
 import { formatUrlState, parseUrlState, type UrlState } from "../model/urlState";
 import type { Stream } from "./eventStream";
-import type { Session } from "./identity";
+import type { Identity, Session } from "./identity";
 import type { Known, Resource } from "./resource";
 import type { Store } from "./store";
 
 export const StoreContext = createContext<Store | undefined>(undefined);
 
 export const SessionContext = createContext<Session | undefined>(undefined);
+
+/** Who looks at the page: nobody is known where the gateway asks for no login. */
+export function useIdentity(): Identity | undefined {
+  const session = useContext(SessionContext);
+  return useSyncExternalStore(session?.subscribe ?? unchanging, () => session?.get());
+}
+
+const unchanging = () => () => undefined;
+
+/** Whether the person at this browser may have an operator's calls, as far as logins say; the services decide. */
+export function useMayOperate(): boolean {
+  const identity = useIdentity();
+  return identity?.state !== "in" || identity.role !== "viewer";
+}
 
 export function useStore(): Store {
   const store = useContext(StoreContext);

@@ -9,6 +9,7 @@ import { type ChangeStore, createChanges } from "./changes";
 import { type CircuitStore, createCircuits } from "./circuits";
 import { Clock } from "./clock";
 import { EventStream } from "./eventStream";
+import { createMaintenance, type MaintenanceStore } from "./maintenance";
 import { createNetwork, type NetworkStore } from "./network";
 import { always, type Polled, Resource } from "./resource";
 import { createVpn, type VpnStore } from "./vpn";
@@ -18,6 +19,7 @@ export interface Store {
   network: NetworkStore;
   changes: ChangeStore;
   circuits: CircuitStore;
+  maintenance: MaintenanceStore;
   events: EventStream;
   vpn: VpnStore;
   /** The audit log, polled only while its page is open. */
@@ -36,10 +38,11 @@ export function createStore(api: Api): Store {
   const changes = createChanges(api);
   const vpn = createVpn(api);
   const circuits = createCircuits(api);
+  const maintenance = createMaintenance(api);
   const audit = new AuditReader(api.audit);
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
   const version = new Resource(async (signal) => readVersion(await api.version(signal)), always(60_000));
-  const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits }));
+  const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits, maintenance }));
   const { redirect: _, ...read } = network;
   const polled: Polled[] = [...Object.values(read), changes.list, changes.freezes, changes.drift, version];
   const start = () => {
@@ -50,18 +53,25 @@ export function createStore(api: Api): Store {
       for (const stop of stops) stop();
     };
   };
-  return { clock, network, changes, circuits, events, vpn, audit, papers, version, start };
+  return { clock, network, changes, circuits, maintenance, events, vpn, audit, papers, version, start };
 }
 
 /** An event reports that some resources have changed before their next poll. */
 function refreshAfter(
   e: Event,
-  { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "audit" | "papers" | "version" | "start">,
+  {
+    network,
+    changes,
+    vpn,
+    circuits,
+    maintenance,
+  }: Omit<Store, "clock" | "events" | "audit" | "papers" | "version" | "start">,
 ) {
   refresh([changes.list, changes.freezes, network.pairs]);
   if (e.code.startsWith("alpha-") || e.code.startsWith("change-")) refresh([network.now]);
   if (e.code.startsWith("config-drift")) refresh([changes.drift]);
-  if (e.code.startsWith("circuit-")) refresh(circuits.changed());
+  if (e.code.startsWith("circuit-") || e.code.startsWith("maintenance-"))
+    refresh([...circuits.changed(), ...maintenance.changed()]);
   if (e.code.startsWith("vpn-")) refresh([vpn.flows, vpn.weights, vpn.history]);
 }
 

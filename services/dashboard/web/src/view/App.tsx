@@ -17,7 +17,9 @@ export function App() {
         onPage={(page) => setUrl({ page })}
         onChange={(change) => setUrl({ change, page: undefined })}
       />
-      {url.page === "circuits" && <CircuitsPage circuit={url.circuit} link={url.link} onSelect={setUrl} />}
+      {url.page === "circuits" && (
+        <CircuitsPage circuit={url.circuit} link={url.link} maintenance={url.maintenance} onSelect={setUrl} />
+      )}
       {url.page === "vpns" && <VpnPage selected={url.vpn} onSelect={(vpn) => setUrl({ vpn })} />}
       {url.page === "papers" && <PapersPage paper={url.paper} outcome={url.outcome} onFilter={setUrl} />}
       {url.page === "audit" && <AuditPage />}

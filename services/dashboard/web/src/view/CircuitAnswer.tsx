@@ -17,12 +17,13 @@ import { windowClock } from "./time";
 
 interface Props {
   answer: Answer;
-  onTake: (offer: Offer) => void;
+  /** Fills the form with an offer; without it offers are only named. */
+  onTake?: (offer: Offer) => void;
 }
 
 /** Whether the request in the form would fit: the booking, or the links without capacity and the terms that would fit. */
 export function CircuitAnswer({ answer, onTake }: Props) {
-  if (answer.refusal) return <Refused answer={answer} onTake={onTake} />;
+  if (answer.refusal) return <Refused answer={answer} {...(onTake && { onTake })} />;
   return <Fits answer={answer} />;
 }
 
@@ -107,9 +108,11 @@ function Refused({ answer, onTake }: Props) {
             {r.offers.map((o) => (
               <li key={o.kind} data-testid="offer" data-kind={o.kind}>
                 <span>{offerText(o, answer.terms, windowClock)}</span>
-                <button type="button" className="button small" onClick={() => onTake(o)}>
-                  Take
-                </button>
+                {onTake && (
+                  <button type="button" className="button small" onClick={() => onTake(o)}>
+                    Take
+                  </button>
+                )}
               </li>
             ))}
           </ul>

@@ -9,6 +9,7 @@ import {
   rateOf,
   windowText,
 } from "../model/circuits";
+import { wantedTexts } from "../model/circuitWants";
 import { useNames } from "../state/hooks";
 import { CircuitChanges } from "./CircuitChanges";
 import { CircuitUsage } from "./CircuitUsage";
@@ -20,6 +21,7 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
   const { linkName } = useNames();
   const t = c.terms;
   if (!t) return null;
+  const wanted = wantedTexts(t);
   const without = [...t.withoutLinks.map(linkName), ...t.withoutRouters];
   return (
     <dl className="facts" data-testid="circuit-facts">
@@ -46,6 +48,14 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
           <span className="dim"> · {protectionText[t.protection]}</span>
         </Fact>
       )}
+      {t.aboveSoftCap && <Fact name="Capacity">above the soft cap of links, if need be</Fact>}
+      {c.unmoved && (
+        <Fact name="In maintenance">
+          <span className="bad-text">stays in the way of {c.unmoved.maintenance}</span>
+          <span className="dim"> · {c.unmoved.refusal?.reason}</span>
+        </Fact>
+      )}
+      {wanted.length > 0 && <Fact name="Path wanted">{wanted.join(", ")}</Fact>}
       {t.maxDelayMicroseconds > 0n && <Fact name="Delay">at most {delayText(t.maxDelayMicroseconds)}</Fact>}
       {t.pairs.length > 0 && (
         <Fact name="Traffic">

@@ -1,7 +1,9 @@
-import { type ReactNode, useId } from "react";
-import { Every, Metric, Protection } from "../gen/millrace/circuits/v1/circuits_pb";
+import { Every, Protection } from "../gen/millrace/circuits/v1/circuits_pb";
 import { type CircuitForm, type Field, type Problems, priorities, rateUnits, volumeUnits } from "../model/circuitForm";
 import { useGraph } from "../state/hooks";
+import { CircuitPathFields } from "./CircuitPathFields";
+import { Labelled } from "./Labelled";
+import { type Input, Quantity } from "./Quantity";
 
 interface Props {
   form: CircuitForm;
@@ -11,9 +13,12 @@ interface Props {
   onBy: (by: string) => void;
 }
 
+/** Fields whose value is a text. */
+type TextField = { [F in Field]: CircuitForm[F] extends string ? F : never }[Field];
+
 /** The fields of a request. */
 export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
-  const text = (field: Exclude<Field, "protection" | "metric" | "every">) => ({
+  const text = (field: TextField) => ({
     value: form[field],
     onChange: (e: { target: { value: string } }) => onChange({ [field]: e.target.value }),
   });
@@ -75,7 +80,7 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
         </Labelled>
       )}
       <details className="wide">
-        <summary>Protection, delay, traffic</summary>
+        <summary>Protection, priority, traffic</summary>
         <div className="fields">
           {!volume && (
             <Labelled name="Backup">
@@ -92,9 +97,6 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
               )}
             </Labelled>
           )}
-          <Labelled name="Delay" hint="ms at most" problem={problems.delay}>
-            {(id) => <input id={id} inputMode="decimal" {...text("delay")} />}
-          </Labelled>
           <Labelled name="Priority" hint="0 is first">
             {(id) => <PrioritySelect id={id} {...text("priority")} />}
           </Labelled>
@@ -103,6 +105,18 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
               {(id) => <PrioritySelect id={id} {...text("setup")} />}
             </Labelled>
           )}
+          <Labelled name="Above the soft cap" hint="an operator commits it" problem={problems.aboveSoftCap}>
+            {(id) => (
+              <select
+                id={id}
+                value={form.aboveSoftCap ? "yes" : "no"}
+                onChange={(e) => onChange({ aboveSoftCap: e.target.value === "yes" })}
+              >
+                <option value="no">no</option>
+                <option value="yes">if need be</option>
+              </select>
+            )}
+          </Labelled>
           <Labelled name="Description" wide>
             {(id) => <input id={id} maxLength={500} {...text("description")} />}
           </Labelled>
@@ -113,81 +127,10 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
       </details>
       <details className="wide">
         <summary>More: the path</summary>
-        <PathFields form={form} problems={problems} onChange={onChange} />
+        <CircuitPathFields form={form} problems={problems} onChange={onChange} />
       </details>
     </div>
   );
-}
-
-/** What the path is to be like. */
-function PathFields({ form, problems, onChange }: Pick<Props, "form" | "problems" | "onChange">) {
-  const text = (field: "hops" | "via" | "without" | "includeAny" | "includeAll" | "exclude") => ({
-    value: form[field],
-    onChange: (e: { target: { value: string } }) => onChange({ [field]: e.target.value }),
-  });
-  return (
-    <div className="fields">
-      <Labelled name="Best by">
-        {(id) => (
-          <select id={id} value={form.metric} onChange={(e) => onChange({ metric: Number(e.target.value) as Metric })}>
-            <option value={Metric.UNSPECIFIED}>IGP metric</option>
-            <option value={Metric.TE}>TE metric</option>
-            <option value={Metric.DELAY}>delay</option>
-            <option value={Metric.HOPS}>number of links</option>
-          </select>
-        )}
-      </Labelled>
-      <Labelled name="Links" hint="at most" problem={problems.hops}>
-        {(id) => <input id={id} inputMode="numeric" {...text("hops")} />}
-      </Labelled>
-      <Labelled name="By way of" hint="routers in order" problem={problems.via}>
-        {(id) => <input id={id} {...text("via")} />}
-      </Labelled>
-      <Labelled name="Not by way of" hint="routers">
-        {(id) => <input id={id} {...text("without")} />}
-      </Labelled>
-      <Labelled name="Any link group of" hint="0 to 63" problem={problems.includeAny}>
-        {(id) => <input id={id} {...text("includeAny")} />}
-      </Labelled>
-      <Labelled name="All link groups of" problem={problems.includeAll}>
-        {(id) => <input id={id} {...text("includeAll")} />}
-      </Labelled>
-      <Labelled name="No link group of" problem={problems.exclude}>
-        {(id) => <input id={id} {...text("exclude")} />}
-      </Labelled>
-    </div>
-  );
-}
-
-interface LabelledProps {
-  name: string;
-  hint?: string;
-  problem?: string | undefined;
-  wide?: boolean;
-  children: (id: string) => ReactNode;
-}
-
-function Labelled({ name, hint, problem, wide, children }: LabelledProps) {
-  const id = useId();
-  return (
-    <div className={wide ? "field wide" : "field"}>
-      <label htmlFor={id}>
-        {name}
-        {hint && <span className="dim"> ({hint})</span>}
-      </label>
-      {children(id)}
-      {problem && (
-        <span className="bad-text" role="status">
-          {problem}
-        </span>
-      )}
-    </div>
-  );
-}
-
-interface Input {
-  value: string;
-  onChange: (e: { target: { value: string } }) => void;
 }
 
 function RouterSelect(input: Input & { id: string }) {
@@ -214,25 +157,5 @@ function PrioritySelect(input: Input & { id: string }) {
         <option key={p}>{p}</option>
       ))}
     </select>
-  );
-}
-
-interface QuantityProps {
-  id: string;
-  number: Input;
-  unit: Input;
-  units: readonly string[];
-}
-
-function Quantity({ id, number, unit, units }: QuantityProps) {
-  return (
-    <span className="quantity">
-      <input id={id} inputMode="decimal" {...number} />
-      <select aria-label="Unit" {...unit}>
-        {units.map((u) => (
-          <option key={u}>{u}</option>
-        ))}
-      </select>
-    </span>
   );
 }

@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { Circuit } from "../gen/millrace/circuits/v1/circuits_pb";
 import {
   askedText,
+  canChangePath,
   canCommit,
   canRelease,
   canReoptimise,
@@ -11,9 +12,10 @@ import {
   circuitStateName,
   circuitSteps,
   circuitTitle,
+  needsOperator,
 } from "../model/circuits";
 import { formatUntil, millis } from "../model/units";
-import { useStore, useTime } from "../state/hooks";
+import { useMayOperate, useStore, useTime } from "../state/hooks";
 import type { Known } from "../state/resource";
 import { Steps } from "./ChangeSteps";
 import { CircuitFacts } from "./CircuitFacts";
@@ -25,12 +27,15 @@ interface Props {
   id: string;
   source: Known<Circuit | undefined>;
   onClose: () => void;
+  /** Opens the form that changes its path. */
+  onPath: () => void;
 }
 
 type Asked = "commit" | "release" | "reoptimise";
 
 /** One circuit: its state, request, booking and history. */
-export function CircuitPanel({ id, source, onClose }: Props) {
+export function CircuitPanel({ id, source, onClose, onPath }: Props) {
+  const mayOperate = useMayOperate();
   const [asking, setAsking] = useState<Asked>();
   const circuit = source.data;
   return (
@@ -41,21 +46,7 @@ export function CircuitPanel({ id, source, onClose }: Props) {
       source={source}
       aside={
         <div className="actions">
-          {circuit && canCommit(circuit) && (
-            <button type="button" className="button primary" onClick={() => setAsking("commit")}>
-              Commit
-            </button>
-          )}
-          {circuit && canReoptimise(circuit) && (
-            <button type="button" className="button" onClick={() => setAsking("reoptimise")}>
-              Reoptimise
-            </button>
-          )}
-          {circuit && canRelease(circuit) && (
-            <button type="button" className="button danger" onClick={() => setAsking("release")}>
-              Release
-            </button>
-          )}
+          {circuit && mayOperate && <Actions circuit={circuit} onAsk={setAsking} onPath={onPath} />}
           <button type="button" className="button quiet" aria-label="Close circuit" onClick={onClose}>
             ×
           </button>
@@ -74,6 +65,11 @@ export function CircuitPanel({ id, source, onClose }: Props) {
               </>
             )}
           </p>
+          {needsOperator(circuit) && (
+            <p className="filter" data-testid="needs-operator">
+              It may be above the soft cap of links: an operator of circuits commits it, or lets it expire.
+            </p>
+          )}
           <Steps steps={circuitSteps(circuit)} />
           <CircuitFacts circuit={circuit} />
           <Timeline circuit={circuit} />
@@ -81,6 +77,40 @@ export function CircuitPanel({ id, source, onClose }: Props) {
       )}
       {circuit && asking && <Question asked={asking} circuit={circuit} onDone={() => setAsking(undefined)} />}
     </Panel>
+  );
+}
+
+interface ActionsProps {
+  circuit: Circuit;
+  onAsk: (what: Asked) => void;
+  onPath: () => void;
+}
+
+/** What its state lets a person do; whether this person may is the service's to say. */
+function Actions({ circuit, onAsk, onPath }: ActionsProps) {
+  return (
+    <>
+      {canCommit(circuit) && (
+        <button type="button" className="button primary" onClick={() => onAsk("commit")}>
+          {needsOperator(circuit) ? "Commit as operator" : "Commit"}
+        </button>
+      )}
+      {canChangePath(circuit) && (
+        <button type="button" className="button" onClick={onPath}>
+          Change path…
+        </button>
+      )}
+      {canReoptimise(circuit) && (
+        <button type="button" className="button" onClick={() => onAsk("reoptimise")}>
+          Reoptimise
+        </button>
+      )}
+      {canRelease(circuit) && (
+        <button type="button" className="button danger" onClick={() => onAsk("release")}>
+          Release
+        </button>
+      )}
+    </>
   );
 }
 

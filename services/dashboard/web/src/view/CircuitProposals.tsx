@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import type { Proposal } from "../gen/millrace/circuits/v1/circuits_pb";
 import { type CircuitForm, proposedForm, termsOf } from "../model/circuitForm";
 import { rateOf, windowText } from "../model/circuits";
-import { useLive, useSettled, useStore } from "../state/hooks";
+import { useLive, useMayOperate, useSettled, useStore } from "../state/hooks";
 import { rememberOperator } from "../state/operator";
 import { always, Resource } from "../state/resource";
 import { fieldTime, timeOfField, windowClock } from "./time";
@@ -22,6 +22,7 @@ const none = new Resource<Proposal[]>(async () => [], always(3_600_000));
 /** What the project in the form might request for huge transfers of its hosts that were seen. */
 export function CircuitProposals({ form, by, onForm, onBooked }: Props) {
   const { circuits } = useStore();
+  const mayOperate = useMayOperate();
   const [busy, setBusy] = useState(false);
   const project = useSettled(form.project.trim(), settling);
   const source = useMemo(() => (project === "" ? none : circuits.proposals(project)), [circuits, project]);
@@ -53,15 +54,17 @@ export function CircuitProposals({ form, by, onForm, onBooked }: Props) {
               <button type="button" className="button small" onClick={() => onForm(next)}>
                 Fill in
               </button>
-              <button
-                type="button"
-                className="button small"
-                disabled={busy || by.trim() === ""}
-                title={by.trim() === "" ? "Who requests it?" : "Book it as it is"}
-                onClick={() => book(next)}
-              >
-                Book
-              </button>
+              {mayOperate && (
+                <button
+                  type="button"
+                  className="button small"
+                  disabled={busy || by.trim() === ""}
+                  title={by.trim() === "" ? "Who requests it?" : "Book it as it is"}
+                  onClick={() => book(next)}
+                >
+                  Book
+                </button>
+              )}
             </li>
           );
         })}

@@ -1,8 +1,9 @@
 import { type FormEvent, useState } from "react";
 import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
 import { type CircuitForm, formOf, type Problems, repeatOf, termsOf } from "../model/circuitForm";
+import { refusedField } from "../model/circuitProblems";
 import type { Answer } from "../state/circuits";
-import { useStore } from "../state/hooks";
+import { useMayOperate, useStore } from "../state/hooks";
 import { rememberOperator } from "../state/operator";
 import type { Known } from "../state/resource";
 import { CircuitAnswer } from "./CircuitAnswer";
@@ -24,6 +25,7 @@ interface Props {
 /** The form that requests a circuit; it shows at once whether the circuit would fit. */
 export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }: Props) {
   const { circuits } = useStore();
+  const mayOperate = useMayOperate();
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<string>();
   const { terms, problems } = termsOf(form, timeOfField);
@@ -56,7 +58,13 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
     >
       <form onSubmit={submit} noValidate>
         <CircuitProposals form={form} by={by} onForm={(next) => change(next)} onBooked={onBooked} />
-        <CircuitFields form={form} by={by} problems={touched(problems, form)} onChange={change} onBy={onBy} />
+        <CircuitFields
+          form={form}
+          by={by}
+          problems={{ ...refusedField(answer.data?.refusal), ...touched(problems, form) }}
+          onChange={change}
+          onBy={onBy}
+        />
         <div aria-live="polite">
           {failed && (
             <p className="problem" role="alert">
@@ -65,22 +73,45 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
           )}
           <Verdict missing={missing} answer={answer} onTake={take} />
         </div>
-        <div className="actions">
-          <button
-            type="submit"
-            value="hold"
-            className="button"
-            disabled={!possible || (answer.data?.wouldDisplace.length ?? 0) > 0}
-            title="A hold displaces no other circuit"
-          >
-            Hold
-          </button>
-          <button type="submit" value="book" className="button primary" disabled={!possible}>
-            {busy ? "Working…" : "Book"}
-          </button>
-        </div>
+        {mayOperate ? (
+          <Buttons
+            possible={possible}
+            busy={busy}
+            displaces={(answer.data?.wouldDisplace.length ?? 0) > 0}
+            operator={form.aboveSoftCap}
+          />
+        ) : (
+          <p className="dim">A request needs the role operator.</p>
+        )}
       </form>
     </Panel>
+  );
+}
+
+interface ButtonsProps {
+  possible: boolean;
+  busy: boolean;
+  displaces: boolean;
+  /** An operator of circuits has to commit it. */
+  operator: boolean;
+}
+
+function Buttons({ possible, busy, displaces, operator }: ButtonsProps) {
+  return (
+    <div className="actions">
+      <button
+        type="submit"
+        value="hold"
+        className={operator ? "button primary" : "button"}
+        disabled={!possible || displaces}
+        title="A hold displaces no other circuit"
+      >
+        Hold
+      </button>
+      <button type="submit" value="book" className={operator ? "button" : "button primary"} disabled={!possible}>
+        {busy ? "Working…" : operator ? "Book as operator" : "Book"}
+      </button>
+    </div>
   );
 }
 

@@ -7,56 +7,102 @@ import { CircuitCalendarPanel } from "./CircuitCalendarPanel";
 import { CircuitListPanel } from "./CircuitListPanel";
 import { CircuitMapPanel } from "./CircuitMapPanel";
 import { CircuitPanel } from "./CircuitPanel";
+import { CircuitPathPanel } from "./CircuitPathPanel";
 import { CircuitRequestPanel } from "./CircuitRequestPanel";
+import { MaintenanceListPanel } from "./MaintenanceListPanel";
+import { MaintenancePanel } from "./MaintenancePanel";
+import { MaintenancePlanPanel } from "./MaintenancePlanPanel";
 import { timeOfField, zoneName } from "./time";
+import { useOtherPath } from "./useOtherPath";
 
 interface Props {
-  /** The circuit that is open; without one, the form that requests another. */
+  /** The circuit that is open, or the maintenance; without both, the form that requests a circuit. */
   circuit: string | undefined;
+  maintenance: string | undefined;
   /** Only circuits of this link are listed. */
   link: string | undefined;
-  onSelect: (part: { circuit?: string | undefined; link?: string | undefined }) => void;
+  onSelect: (part: {
+    circuit?: string | undefined;
+    link?: string | undefined;
+    maintenance?: string | undefined;
+  }) => void;
 }
 
 /** How long a user must stop typing until the page checks whether the request would fit, ms. */
 const settling = 400;
 
-/** Circuits and the free capacity of links; beside them one circuit, or the form that requests another one. */
-export function CircuitsPage({ circuit: id, link, onSelect }: Props) {
+/** Circuits, the free capacity of links and their maintenance; beside them one of these, or the form that requests a circuit. */
+export function CircuitsPage({ circuit: id, maintenance, link, onSelect }: Props) {
   const { circuits } = useStore();
   const [form, setForm] = useState<CircuitForm>(emptyForm);
   const [by, setBy] = useState(operatorName);
+  const [planning, setPlanning] = useState(false);
   const one = useMemo(() => (id ? circuits.one(id) : noCircuit), [circuits, id]);
   const found = useLive(one);
-  const answer = useLive(useQuote(form, by, id === undefined));
   const shown = id ? found.data : undefined;
+  const change = useOtherPath(shown, by);
+  const requesting = id === undefined && maintenance === undefined && !planning;
+  const request = useLive(useQuote(form, by, requesting));
+  const answer = change.circuit ? change.answer : request;
+  const asked = requesting || change.circuit ? answer.data : undefined;
+  const select = (part: { circuit?: string | undefined; maintenance?: string | undefined }) => {
+    setPlanning(false);
+    change.onDone();
+    onSelect({ circuit: undefined, maintenance: undefined, ...part });
+  };
   return (
-    <main className={id ? "circuits reading" : "circuits"}>
+    <main className={id || maintenance || planning ? "circuits reading" : "circuits"}>
       <div className="column">
-        <CircuitListPanel selected={id} link={link} onSelect={onSelect} />
+        <CircuitListPanel
+          selected={id}
+          link={link}
+          onSelect={(part) => ("circuit" in part ? select(part) : onSelect(part))}
+        />
         <CircuitCalendarPanel
           link={link}
           onLink={(next) => onSelect({ link: next })}
-          window={windowShown(shown?.slots, answer.data)}
-          blockers={id ? [] : (answer.data?.refusal?.blockers ?? [])}
+          window={windowShown(shown?.slots, asked)}
+          blockers={asked?.refusal?.blockers ?? []}
+        />
+        <MaintenanceListPanel
+          selected={maintenance}
+          onSelect={(next) => select({ maintenance: next })}
+          onPlan={() => {
+            select({});
+            setPlanning(true);
+          }}
         />
       </div>
       <div className="column">
         <CircuitMapPanel
-          path={id ? (shown?.path ?? []) : (answer.data?.path ?? [])}
-          backup={id ? (shown?.backup ?? []) : (answer.data?.backup ?? [])}
-          circuit={shown}
+          path={asked && asked.path.length > 0 ? asked.path : (shown?.path ?? [])}
+          backup={asked && asked.path.length > 0 ? asked.backup : (shown?.backup ?? [])}
+          circuit={asked && asked.path.length > 0 ? undefined : shown}
         />
-        {id ? (
-          <CircuitPanel key={id} id={id} source={found} onClose={() => onSelect({ circuit: undefined })} />
+        {change.circuit ? (
+          <CircuitPathPanel {...change} circuit={change.circuit} by={by} onBy={setBy} />
+        ) : id ? (
+          <CircuitPanel key={id} id={id} source={found} onClose={() => select({})} onPath={change.open} />
+        ) : maintenance ? (
+          <MaintenancePanel
+            key={maintenance}
+            id={maintenance}
+            onClose={() => select({})}
+            onCircuit={(circuit) => select({ circuit })}
+          />
+        ) : planning ? (
+          <MaintenancePlanPanel
+            onDone={(done) => select({ maintenance: done })}
+            onCircuit={(circuit) => select({ circuit })}
+          />
         ) : (
           <CircuitRequestPanel
             form={form}
             onForm={setForm}
             by={by}
             onBy={setBy}
-            answer={answer}
-            onBooked={(circuit) => onSelect({ circuit })}
+            answer={request}
+            onBooked={(circuit) => select({ circuit })}
           />
         )}
       </div>

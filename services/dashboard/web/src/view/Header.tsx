@@ -1,11 +1,10 @@
-import { useContext, useMemo, useSyncExternalStore } from "react";
+import { useMemo } from "react";
 import { awaiting } from "../model/changes";
 import { concerns } from "../model/exporters";
 import { frozenShort } from "../model/guards";
 import { routersOf } from "../model/topology";
 import { formatUrlState, type Page } from "../model/urlState";
-import { SessionContext, useResource, useStore, useStream } from "../state/hooks";
-import type { Session } from "../state/identity";
+import { useIdentity, useResource, useStore, useStream } from "../state/hooks";
 import { Who } from "./Who";
 
 interface Props {
@@ -25,15 +24,6 @@ const pages: readonly [Page | undefined, string][] = [
 
 const auditPage: (typeof pages)[number] = ["audit", "Audit"];
 
-const none = () => () => undefined;
-
-/** The audit log is for admins. */
-function useIsAdmin(): boolean {
-  const session: Session | undefined = useContext(SessionContext);
-  const identity = useSyncExternalStore(session?.subscribe ?? none, () => session?.get());
-  return identity?.state === "in" && identity.role === "admin";
-}
-
 /** Pages, the state of the network in one line, and what awaits approval. */
 export function Header({ selected, page, onPage, onChange }: Props) {
   const store = useStore();
@@ -48,7 +38,8 @@ export function Header({ selected, page, onPage, onChange }: Props) {
   const managed = routers.filter((r) => r.state !== "unmanaged");
   const up = managed.filter((r) => r.state === "up");
   const unhealthy = exporters?.filter((q) => concerns(q).length > 0) ?? [];
-  const admin = useIsAdmin();
+  const identity = useIdentity();
+  const admin = identity?.state === "in" && identity.role === "admin"; // the audit log is theirs
   const first = waiting.find((c) => c.id !== selected);
   return (
     <header className="top">

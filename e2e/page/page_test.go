@@ -1,0 +1,128 @@
+// Package page drives pages of the dashboard in a real browser against the whole program: logins, the circuit service
+// with its book in etcd, the paths service, and routers that are read over gNMI.
+//
+// In: the millrace binary with the page inside (MILLRACE_BINARY, or built here), Chromium, Node.js, and the recorded
+// database of three routers.
+// Out: what people of different rights do with circuits and maintenance works, and what they may not do is refused.
+// Next: services/dashboard/web/e2e, which has the steps; its other scenarios run over made-up services.
+package page
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+const (
+	root     = "../.."
+	recorded = root + "/collectors/topology/testdata/protocols.json"
+)
+
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
+
+// config has a soft cap of 50 Mbit/s and a hard one of 80 on links of 100; noc is an operator of circuits.
+const config = `
+data_dir: %[1]s
+inventory: inventory.yaml
+identity: {mode: on, url: "http://%[2]s:8080"}
+dashboard: {listen: "%[2]s:8080"}
+flow: {listen: ["%[2]s:2055"]}
+alpha: {nightly_at: ""}
+topology: {interval: 1s}
+circuits:
+  topology: 1s
+  hard_share: 800
+  operators: [noc]
+  projects: {astro: {members: [ann]}}
+`
+
+// What people do with circuits on the page, each with their own rights.
+func TestCircuitsAndMaintenance(t *testing.T) {
+	program.NeedLibrary(t)
+	folder, host := t.TempDir(), program.OwnHost()
+	writeInventory(t, folder)
+	file := filepath.Join(folder, "millrace.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, config, folder, host), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	up := program.Start(t, folder, "up", program.Path, "up", "--config", file)
+	t.Cleanup(func() { up.Signal(t, syscall.SIGTERM) })
+	up.WaitReady(t, "http://"+host+":8080")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*program.Patience)
+	defer cancel()
+	browser := exec.CommandContext(ctx, "node", "services/dashboard/web/e2e/maintain.mjs", "--link", loginLink(t, up))
+	browser.Dir = root
+	if out, err := browser.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, up.Tail())
+	}
+}
+
+// loginLink is what the first start prints, for the person admin.
+func loginLink(t *testing.T, up *program.Process) (link string) {
+	t.Helper()
+	program.Until(t, "a login link is printed", func() (bool, any) {
+		said, err := os.ReadFile(up.Log)
+		link = regexp.MustCompile(`http:\S+#login=\S+`).FindString(string(said))
+		return link != "", err
+	})
+	return link
+}
+
+// writeInventory starts three routers, each with the same recorded database, and names them.
+func writeInventory(t *testing.T, folder string) {
+	t.Helper()
+	database, err := os.ReadFile(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := pki.New(t)
+	own, err := tls.LoadX509KeyPair(ca.Issue(t, "router", "127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	certs := gnmitest.Certs{Server: &tls.Config{
+		Certificates: []tls.Certificate{own}, ClientCAs: ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+	}}
+	cert, key := ca.Issue(t, "controller")
+	out := fmt.Sprintf("tls: {ca: %q, cert: %q, key: %q}\ndevices:\n", ca.CA, cert, key)
+	for i, r := range []struct {
+		name  string
+		ports []string
+	}{
+		{"wr", []string{"to-er 10.0.12.1", "to-cr 10.0.13.1"}},
+		{"er", []string{"to-wr 10.0.12.2", "to-cr 10.0.23.2"}},
+		{"cr", []string{"to-wr 10.0.13.2", "to-er 10.0.23.1"}},
+	} {
+		s := gnmitest.New(t, r.name, certs)
+		s.Serve("/interfaces", interfaces(r.ports))
+		s.Serve("/network-instances/network-instance[name=DEFAULT]/protocols", string(database))
+		s.Start(t)
+		out += fmt.Sprintf("  - {name: %s, address: %q, loopback: 10.255.0.%d}\n", r.name, s.Device.Address, i+1)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "inventory.yaml"), []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// interfaces is an openconfig-interfaces document of ports, "name address" each, of 100 Mbit/s.
+func interfaces(ports []string) string {
+	var out []string
+	for i, p := range ports {
+		name, address, _ := strings.Cut(p, " ")
+		out = append(out, fmt.Sprintf(`{"name":%q,"state":{"ifindex":%d,"oper-status":"UP","te-lsdb-ext:line-rate":"100000000"},
+			"subinterfaces":{"subinterface":[{"index":0,"openconfig-if-ip:ipv4":{"addresses":{"address":[{"ip":%q,"state":{"ip":%q,"prefix-length":30}}]}}}]}}`,
+			name, i+2, address, address))
+	}
+	return `{"openconfig-interfaces:interface":[` + strings.Join(out, ",") + `]}`
+}

@@ -1,0 +1,17 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { Metric, TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import { wantedTexts } from "./circuitWants";
+
+test("what is wanted of a path is said, and nothing where nothing is", () => {
+  expect(wantedTexts(create(TermsSchema, { metric: Metric.IGP }))).toEqual([]);
+  const all = { metric: Metric.HOPS, maxHops: 3, via: ["CR", "X"], includeAny: [1, 2], includeAll: [0], exclude: [63] };
+  expect(wantedTexts(create(TermsSchema, all))).toEqual([
+    "best by number of links",
+    "3 links at most",
+    "by way of CR, X",
+    "any link group 1, 2",
+    "all link group 0",
+    "no link group 63",
+  ]);
+});
