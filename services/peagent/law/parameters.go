@@ -20,9 +20,10 @@ type Parameters struct {
 	// MinB and MaxB bound b of every flow. [MaxB: 001, section III-A; MinB: a thousandth still reacts to congestion]
 	MinB, MaxB float64
 	// MinWindow, in packets, is the lower bound of every window. It keeps management packets meaningful in the worst
-	// congestion.
+	// congestion. [RFC 5681, section 3.1: a window of one segment after a loss]
 	MinWindow float64
-	// MaxWindow, in packets, is the upper bound: 2²⁴ packets are 100 Gbit/s over two seconds.
+	// MaxWindow, in packets, is the upper bound: 2²⁴ packets of 1,500 octets are 100 Gbit/s over two seconds. [chosen
+	// here]
 	MaxWindow float64
 	// StartRate, in packets per second and unit of weight, is the rate at which a flow starts while the domain's
 	// normalised throughput is not known: 1.2 Mbit/s. [i2vfc, "Start"]
@@ -44,6 +45,7 @@ type Parameters struct {
 	// LossIntervals is the number of loss intervals over which the loss event rate is averaged. [RFC 5348, section 5.4]
 	LossIntervals float64
 	// PeerTimeout, in seconds without an answer, is when a peer counts as gone and its flows as not controlled.
+	// [i2vfc, "Starting, changing, failing"]
 	PeerTimeout float64
 }
 

@@ -5,12 +5,14 @@ const (
 	// One half is stable while feedback is at most π round trips old; the whole distance only up to π/2
 	// (docs/explanation/i2vfc.md, equation 3; the same idea as RFC 5348, section 4.5).
 	sampleGain = 0.5
-	// maxSampleRatio bounds how far a sample counts: between 1/maxSampleRatio and maxSampleRatio times SRTT.
+	// maxSampleRatio bounds how far a sample counts: between 1/maxSampleRatio and maxSampleRatio times SRTT
+	// (docs/explanation/i2vfc.md, equation 3).
 	maxSampleRatio = 2
 	// minQueue is the queue, in packets, that a flow always gets: with less, a few TCP connections inside it stop
 	// altogether. Chosen here (docs/explanation/i2vfc.md, "A rate is not a window").
 	minQueue = 16
-	// distantRatio: where the path without queues is more than this share of SRTT, the queue is not shortened.
+	// distantRatio: where the minimum RTT is at least this share of SRTT, the queue is not shortened. Chosen here
+	// (docs/explanation/i2vfc.md, "A rate is not a window").
 	distantRatio = 1. / 2
 )
 

@@ -4,7 +4,8 @@ import "math"
 
 const (
 	// growthRTTs and minGrowthTime, in seconds, are how old feedback may be for slow start to go on: the longer of
-	// two round trips and 0.1 s. Without feedback a flow would double blindly.
+	// two round trips and 0.1 s. Without feedback a flow would double blindly. Chosen here (docs/explanation/i2vfc.md,
+	// "Starting, changing, failing").
 	growthRTTs    = 2
 	minGrowthTime = 0.1
 )

@@ -2,7 +2,8 @@ package law
 
 const (
 	// timeoutRTTs and minTimeout, in seconds, are the retransmission time-out (RTO) of management packets: the longer
-	// of three round trips and 0.2 s. RFC 6298 takes SRTT + 4·RTTVAR and at least 1 s; 0.2 s is TCP_RTO_MIN of Linux.
+	// of three round trips and 0.2 s. RFC 6298 takes SRTT + 4·RTTVAR and at least 1 s; 0.2 s is TCP_RTO_MIN of Linux,
+	// and three round trips are chosen here.
 	timeoutRTTs = 3
 	minTimeout  = 0.2
 )
