@@ -118,6 +118,50 @@ func TestAPortIsOwnedByWhatIsBoundToIt(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoIdentity keeps what stands before its colon: an address, or the name of another module than OpenConfig's.
+func TestWhatIsNoIdentity(t *testing.T) {
+	for a, b := range map[string]string{
+		`{"prefix":"2001:db8::/32"}`:       `{"prefix":"fd00:db8::/32"}`,
+		`{"type":"te-types:P2P"}`:          `{"type":"P2P"}`,
+		`{"type":"openconfig-mpls-types"}`: `{"type":"openconfig-mpls"}`,
+	} {
+		if JSONIETF.Equal(a, b) {
+			t.Errorf("%s equals %s", a, b)
+		}
+	}
+	if got, want := mustCanonical(t, `{"te-qos-ext:a":1,"openconfig-b":2}`), mustCanonical(t, `{"a":1,"b":2}`); got == want {
+		t.Errorf("names of another module are spelled without it: %s", got)
+	}
+}
+
+// TestListsOfSeveralTypesKeepTheirOrder: YANG has unions, and there is no order between a number and a name.
+func TestListsOfSeveralTypesKeepTheirOrder(t *testing.T) {
+	for _, list := range []string{`[5,"AF11"]`, `["AF11",5]`, `["AF11",true]`, `[true,"AF11"]`, `[5,{"a":1}]`} {
+		got := strings.Join(strings.Fields(mustCanonical(t, list)), "")
+		if got != list {
+			t.Errorf("%s is spelled %s", list, got)
+		}
+	}
+}
+
+func TestOneEntryIsAllOfAJunosConfiguration(t *testing.T) {
+	if !JunosText.Whole() || JSONIETF.Whole() {
+		t.Error("Junos text is one entry, JSON one for each list entry")
+	}
+}
+
+// TestAnswersThatFitNoModel are passed over, not what stands behind them.
+func TestAnswersThatFitNoModel(t *testing.T) {
+	entries, err := Split("/qos", []byte(`{"openconfig-qos:queues":{"queue":["no object",{"name":"te-alpha"}]}}`))
+	if _, found := entries[Queue.Path("te-alpha")]; err != nil || !found {
+		t.Errorf("%v, %v", entries, err)
+	}
+	unmanaged, err := Unmanaged("/qos", []byte(`{"openconfig-qos:interfaces":{"interface":[{"interface-id":"ge-0","output":{"scheduler-policy":{"config":{"name":{"x":1}}}}}]}}`))
+	if len(unmanaged) > 0 || err != nil {
+		t.Errorf("%v, %v", unmanaged, err)
+	}
+}
+
 func TestSpellingDoesNotMatter(t *testing.T) {
 	a := mustCanonical(t, `{"openconfig-qos:name":"x","rules":{"rule":[{"sequence-id":10},{"sequence-id":9}]},"state":{},"list":[]}`)
 	b := mustCanonical(t, `{"rules":{"rule":[{"sequence-id":9},{"sequence-id":10}]},"name":"x"}`)

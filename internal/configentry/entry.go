@@ -4,6 +4,8 @@
 //
 // In: subtrees a router returned (RFC 7951 JSON), or entries of a plan. Out: the same as entries keyed by path. Next:
 // services/policy renders entries, services/push compares and sends them.
+//
+// Mutation testing: 48 of 52 killed (docs/reference/mutants.md).
 package configentry
 
 // Entry is the intended or running config at one path.

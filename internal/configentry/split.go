@@ -149,10 +149,7 @@ func Assemble(root string, entries map[string]string) ([]byte, error) {
 
 func (k *Kind) insert(tree map[string]any, entry any) {
 	names := strings.Split(strings.TrimPrefix(k.List, "/"), "/")
-	for i, name := range names[:len(names)-1] {
-		if i == 0 {
-			name = k.Module + ":" + name
-		}
+	for _, name := range names[:len(names)-1] {
 		child, ok := tree[name].(map[string]any)
 		if !ok {
 			child = map[string]any{}

@@ -3,6 +3,8 @@
 // In: a caller, and the right that the call declares in its .proto file (option millrace.rights.v1.needs).
 // Out: nothing, or why the call is refused.
 // Next: internal/rpc, whose gate stands before every call on every port.
+//
+// Mutation testing: 106 of 107 killed (docs/reference/mutants.md).
 package rights
 
 import (

@@ -17,6 +17,8 @@
 // before a commit, and services/twin/discipline/config.go schedules by them in
 // the simulator. Vendors' routers take the weights as they are
 // (services/policy/render/junos/cos.go).
+//
+// Mutation testing: 43 of 47 killed (docs/reference/mutants.md).
 package shares
 
 import (

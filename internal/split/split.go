@@ -9,6 +9,8 @@
 // In: a port's State and one Sample of what its queues sent and dropped. Out: the State after it and a Decision with
 // its rule and reason. Next: `millrace split advise`, which asks it for each port; papers/closedloop, which compares it
 // with fixed splits.
+//
+// Mutation testing: 272 of 273 killed (docs/reference/mutants.md).
 package split
 
 import (

@@ -4,6 +4,8 @@
 // In: millrace.topology.v1.TopologySnapshot (or its parts, from a link-state
 // database). Out: a Graph to compute on and to look routers up in. Next:
 // services/paths, which computes; collectors/topology, which fills it.
+//
+// Mutation testing: 51 of 52 killed (docs/reference/mutants.md).
 package topo
 
 import (

@@ -6,6 +6,8 @@
 //
 // In: text. Out: numbers with a unit in their type. Next: packages that parse a file
 // with such a field; both types are encoding.TextUnmarshaler.
+//
+// Mutation testing: 20 of 22 killed (docs/reference/mutants.md).
 package units
 
 import (

@@ -19,7 +19,7 @@ func TestRates(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]Size{
-		"1.25MB": 1_250_000, "200B": 200, "64KiB": 65536, "1GiB": 1 << 30, "3kB": 3000,
+		"1.25MB": 1_250_000, "200B": 200, "64KiB": 65536, "2MiB": 2 << 20, "1GiB": 1 << 30, "3kB": 3000,
 	} {
 		if got, err := ParseSize(text); err != nil || got != want {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)

@@ -4,4 +4,6 @@
 // In: policies/vpn/*.yaml; links and routes where the file does not list them; throughputs. Out: Policy with its
 // weights, fair shares, F and Jain's index. Next: services/vpn, which distributes the weights, and services/peagent,
 // which enforces them.
+//
+// Mutation testing: 79 of 85 killed (docs/reference/mutants.md).
 package vpnshare

@@ -136,6 +136,10 @@ func TestShares(t *testing.T) {
 		{"nobody sends", []Flow{{Weight: 1}}, []float64{0}, 1, 0},
 		{"flows that share nothing are measured apart", []Flow{
 			{Weight: 1, Throughput: 10, Links: []int{1}}, {Weight: 1, Throughput: 10, Links: []int{1}}, {Weight: 1, Throughput: 90, Links: []int{2}}}, []float64{10, 10, 90}, 1, 3},
+		{"who sends nothing needs no links", []Flow{
+			{Weight: 1, Throughput: 10, Links: []int{1}}, {Weight: 1, Throughput: 90, Links: []int{2}}, {Weight: 1}}, []float64{10, 90, 0}, 1, 2},
+		{"who sends nothing comes first", []Flow{
+			{Weight: 1, Links: []int{1}}, {Weight: 1, Throughput: 10, Links: []int{1}}, {Weight: 1, Throughput: 10, Links: []int{1}}, {Weight: 1, Throughput: 90, Links: []int{2}}}, []float64{0, 10, 10, 90}, 1, 3},
 		{"flows share through others", []Flow{
 			{Weight: 1, Throughput: 10, Links: []int{1}}, {Weight: 1, Throughput: 30, Links: []int{2}}, {Weight: 1, Throughput: 20, Links: []int{1, 2}}}, []float64{20, 20, 20}, 3600.0 / 4200, 3},
 		{"a flow of unknown links may share with all", []Flow{

@@ -38,6 +38,11 @@ func Rules() []Rule {
 			pure,
 		},
 		{
+			"each pure package has a mutation score, in its comment too, or the reason why not",
+			"a score that stands in two places or in none is believed where it is wrong",
+			mutantScores,
+		},
+		{
 			"maps of eBPF programs are written by internal/bpfmap",
 			"the kernel answers ENOMEM where it only has no entry ready, and a Set that is refused for that was refused for nothing",
 			mapWrites,

@@ -32,13 +32,33 @@ type target struct{ folder, skip string }
 const searches = "^Test(Exhaustive|TheSearchMisses)"
 
 var targets = []target{
+	{folder: "internal/configentry"},
+	{folder: "internal/rights"},
+	{folder: "internal/shares"},
 	// Days of simulated loads, tens of seeds each: the tables hold the same rules.
 	{folder: "internal/split", skip: "^Test(NoiseMoves|ADayIsForeseen|MovesAreRare|BetaIsNeverWorse|AlphaPays|UnderAStrict)"},
+	{folder: "internal/topo"},
+	{folder: "internal/units"},
+	{folder: "internal/vpnshare"},
+	{folder: "services/alpha/circuit"},
 	{folder: "services/alpha/detect"},
+	{folder: "services/alpha/gate"},
 	{folder: "services/alpha/online"},
+	{folder: "services/alpha/replay"},
+	{folder: "services/alpha/report"},
+	{folder: "services/audit/chain"},
 	{folder: "services/circuits/admit"},
 	{folder: "services/circuits/calendar"},
 	{folder: "services/circuits/life", skip: searches},
+	{folder: "services/circuits/maintain"},
+	{folder: "services/circuits/ports"},
+	{folder: "services/circuits/propose"},
+	{folder: "services/circuits/provision"},
+	{folder: "services/circuits/reoptimise"},
+	{folder: "services/circuits/repeat"},
+	{folder: "services/circuits/restore"},
+	{folder: "services/nsi/soap"},
+	{folder: "services/nsi/states"},
 	{folder: "services/paths/compute"},
 	{folder: "services/paths/cspf"},
 	{folder: "services/paths/disjoint"},
@@ -47,13 +67,18 @@ var targets = []target{
 	{folder: "services/paths/lspset"},
 	{folder: "services/paths/segments"},
 	{folder: "services/paths/spf"},
-	// Thousands of packets and orders; the golden plans see the same mistakes.
-	{folder: "services/policy/compile", skip: "^Test(TheOrderOfTheInput|ThePlanMeans)"},
-	{folder: "services/push/diff"},
-	{folder: "services/push/rollout", skip: searches},
 	// Networks simulated packet by packet: 80 s. The other tests take 1 s, the trace of every bit among them.
 	{folder: "services/peagent/law", skip: "^Test(Random|OneBottleneck|SeveralBottlenecks|AFlood|PrototypeStarts|ALiveWeight|LostAnswers)"},
+	// Thousands of packets and orders; the golden plans see the same mistakes.
+	{folder: "services/policy/compile", skip: "^Test(TheOrderOfTheInput|ThePlanMeans)"},
+	{folder: "services/policy/document"},
+	{folder: "services/push/diff"},
+	{folder: "services/push/drift"},
+	{folder: "services/push/guard"},
+	{folder: "services/push/rollout", skip: searches},
+	{folder: "services/split/follow"},
 	{folder: "services/twin/discipline"},
+	{folder: "services/twin/traffic"},
 }
 
 func main() {

@@ -3,6 +3,8 @@
 //
 // In: circuits with the times at which they were in force, and what flows summed up to in fixed intervals. Out: the
 // sums that no circuit has, and those of each circuit. Next: services/alpha/detect, which makes pairs of the former.
+//
+// Mutation testing: 12 of 12 killed (docs/reference/mutants.md).
 package circuit
 
 import (

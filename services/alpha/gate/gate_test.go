@@ -114,7 +114,31 @@ func TestExportersWithoutPairsAreNotRefusedForSilence(t *testing.T) {
 	}
 }
 
+// TestAnHourThatIsNotOver: the window ends in the middle of an hour, and the first collector ever began in it.
+func TestAnHourThatIsNotOver(t *testing.T) {
+	if got := (Limits{}).Judge(window, append(day(nil), listening(24)), nil); len(got) != 0 {
+		t.Errorf("in the last hour of the window: %v", got)
+	}
+	whole := Window{window.From, night.Add(24 * time.Hour)}
+	if got := (Limits{}).Judge(whole, append(day(nil), listening(24)), nil)[wr]; !strings.Contains(got, "no collector listened in 24 of 24 hours (100.00 %)") {
+		t.Errorf("in the first hour after it: %q", got)
+	}
+}
+
+// TestTheOrderOfHoursDoesNotMatter: a collector's before an exporter's.
+func TestTheOrderOfHoursDoesNotMatter(t *testing.T) {
+	got := (Limits{MaxLoss: 0.5}).Judge(window, append(collector(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), append(day(nil), listening(-1))...), nil)[wr]
+	if !strings.Contains(got, "13 of 24 hours (54.17 %)") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestInvalidLimitsAreRefused(t *testing.T) {
+	for _, loss := range []float64{0, 1} {
+		if err := (Limits{MaxLoss: loss}).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, loss := range []float64{-0.1, 1.1} {
 		if err := (Limits{MaxLoss: loss}).Validate(); err == nil {
 			t.Errorf("a largest loss of %g is accepted", loss)

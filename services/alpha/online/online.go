@@ -10,6 +10,8 @@
 // counter free takes the one that has counted least, and may have sent as much before. So the error of a flow is at
 // most what all flows sent in the interval divided by the number of counters, a flow that sent more than that always
 // has a counter, and is counted exactly from then on.
+//
+// Mutation testing: 88 of 88 killed (docs/reference/mutants.md).
 package online
 
 import (

@@ -6,6 +6,8 @@
 // `millrace alpha replay` and `millrace alpha effectiveness`.
 //
 // Which flow is alpha, and which pairs are remembered, is decided by services/alpha/detect, as at night.
+//
+// Mutation testing: 10 of 10 killed (docs/reference/mutants.md).
 package replay
 
 import (

@@ -40,7 +40,7 @@ func TestNights(t *testing.T) {
 		want Night
 	}{
 		{"an unknown pair is missed",
-			Day{Sums: []detect.Sum{sum("10.2.0.9", on(0, 0), 2e9), sum("10.3.0.9", on(0, 0), 1e9)}},
+			Day{Sums: []detect.Sum{sum("10.3.0.9", on(0, 0), 1e9), sum("10.2.0.9", on(0, 0), 2e9)}},
 			Night{Added: 1, AlphaBytes: 2e9}},
 		{"a known one is caught, with what its other flows sent; another is missed",
 			Day{
@@ -49,8 +49,13 @@ func TestNights(t *testing.T) {
 			},
 			Night{Known: 1, Added: 1, AlphaBytes: 8e9, CaughtBytes: 3e9, RedirectedBytes: 10e9, FalseBytes: 6e9}},
 		{"a refused exporter's pairs stay, and still catch",
-			Day{Sums: []detect.Sum{sum("10.2.0.9", on(2, 0), 2e9), sum("10.5.0.9", on(2, 0), 2e9)}, Frozen: map[netip.Addr]bool{router: true}},
-			Night{Known: 2, AlphaBytes: 4e9, CaughtBytes: 2e9, Refused: 1}},
+			Day{
+				Sums: []detect.Sum{sum("10.2.0.9", on(2, 0), 2e9), sum("10.5.0.9", on(2, 0), 2e9), sum("10.4.0.9", on(2, 0), 3e9)}, Frozen: map[netip.Addr]bool{router: true},
+				Traffic: map[detect.Key]Traffic{
+					key("10.2.0.9"): {Bytes: 7e9, AlphaFlowBytes: 5e9, LastSeen: on(2, time.Hour)}, key("10.4.0.9"): {Bytes: 8e9, AlphaFlowBytes: 3e9, LastSeen: on(2, time.Hour)},
+				},
+			},
+			Night{Known: 2, AlphaBytes: 7e9, CaughtBytes: 5e9, RedirectedBytes: 15e9, FalseBytes: 7e9, Refused: 1}},
 		{"the silent pair is forgotten, one that sent something is not",
 			Day{Traffic: map[detect.Key]Traffic{key("10.4.0.9"): {Bytes: 1, LastSeen: on(3, 0)}}},
 			Night{Known: 2, AgedOut: 1, RedirectedBytes: 1, FalseBytes: 1}},

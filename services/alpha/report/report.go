@@ -3,6 +3,8 @@
 //
 // In: the response of a nightly run, and the change sets that wait. Out: text, HTML, or a message with both. Next:
 // `millrace alpha nightly --report`, whose output a NOC mails.
+//
+// Mutation testing: 43 of 45 killed (docs/reference/mutants.md).
 package report
 
 import (

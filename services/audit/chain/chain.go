@@ -3,6 +3,8 @@
 // In: the hash of the record before, and a record; or all records that are kept. Out: the record with its hash; or each
 // place where a record was edited, removed, moved, added or cut off. Next: services/audit, which keeps the records, and
 // `millrace audit verify`.
+//
+// Mutation testing: 41 of 42 killed (docs/reference/mutants.md).
 package chain
 
 import (

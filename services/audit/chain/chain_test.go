@@ -111,6 +111,30 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+func TestWhatIsMissingIsCounted(t *testing.T) {
+	for want, spoil := range map[string]func(*Log){
+		"3 of the records 4 to 6 are missing": func(l *Log) { l.Records = slices.Delete(l.Records, 3, 6) },
+		"1 of the records 4 to 5 are missing": func(l *Log) {
+			l.Records[3], l.Records[4], l.Records[5] = l.Records[5], l.Records[3], nil
+			l.Records = slices.Delete(l.Records, 5, 6)
+		},
+		// A number that nobody wrote is not counted to.
+		"1152921504606846965 of the records 11 to 1152921504606846975 are missing": func(l *Log) {
+			l.Records = append(l.Records, &auditv1.Record{Seq: 1 << 60})
+		},
+	} {
+		l := written(10, 0)
+		spoil(&l)
+		if got := Verify(l); !slices.ContainsFunc(got, func(p Problem) bool { return p.Text == want }) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	late := verifier{has: map[uint64]bool{700_000: true}}
+	if n := late.missing(700_000, 700_002); n != 1 {
+		t.Errorf("%d of 700,000 and 700,001 are missing, and the first is there", n)
+	}
+}
+
 // Every field of a record is covered by its hash, and none can be moved into the next.
 func TestOctetsCoverEveryField(t *testing.T) {
 	plain := &auditv1.Record{Seq: 7, User: "ann", Credential: "abc"}

@@ -4,6 +4,8 @@
 // In: a graph, windows in which links or routers are out or have less, circuits with their links and slots. Out:
 // outages for services/circuits/calendar, and the circuits that have no room on their links meanwhile, those that are
 // moved first first. Next: services/circuits, which refuses what would meet an outage, and moves those circuits.
+//
+// Mutation testing: 19 of 20 killed (docs/reference/mutants.md).
 package maintain
 
 import (

@@ -5,6 +5,8 @@
 // transaction.
 //
 // A port is looked through as a whole: it has some thousand circuits at most.
+//
+// Mutation testing: 54 of 55 killed (docs/reference/mutants.md).
 package ports
 
 import (

@@ -107,9 +107,45 @@ func TestNumbersAreOfOneCircuitEach(t *testing.T) {
 	}
 }
 
+// TestTheHighestNumber is as good as any other.
+func TestTheHighestNumber(t *testing.T) {
+	b := NewBook()
+	for n := range MaxNumber - 1 {
+		b.Put(fmt.Sprint("c", n), n+1, []Use{{Place: Place{Port: fmt.Sprint(n)}}})
+	}
+	if n, ok := b.Number(); !ok || n != MaxNumber {
+		t.Errorf("%d (%t), where %d is free", n, ok, MaxNumber)
+	}
+}
+
+// TestANumberThatAnotherCircuitHas stays that one's.
+func TestANumberThatAnotherCircuitHas(t *testing.T) {
+	b := NewBook()
+	b.Put("c1", 1, []Use{{}})
+	b.Put("c2", 1, []Use{{}})
+	b.Remove("c1")
+	if n, _ := b.Number(); n != 2 {
+		t.Errorf("the number is %d", n)
+	}
+}
+
+func TestTheFirstThatBlocks(t *testing.T) {
+	b := NewBook()
+	use := func(start, end int64) []Use { return []Use{{VLAN: 7, Window: calendar.Window{Start: start, End: end}}} }
+	b.Put("late", 1, use(8, 10))
+	b.Put("c2", 2, use(2, 5))
+	b.Put("c1", 3, use(2, 5))
+	b.Put("c3", 4, use(3, 5))
+	for but, want := range map[string]string{"": "c1", "c1": "c2"} {
+		if got, taken := b.Blocking(use(0, 10)[0], but); !taken || got.ID != want {
+			t.Errorf("but %q: %v, not %s", but, got, want)
+		}
+	}
+}
+
 func TestVLANsAreReadAsPeopleWriteThem(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "[[0 0]]", "any": "[[1 4094]]", "100": "[[100 100]]", "1780-1790": "[[1780 1790]]", "20-30, 10": "[[10 10] [20 30]]",
+		"": "[[0 0]]", "any": "[[1 4094]]", "1": "[[1 1]]", "4094": "[[4094 4094]]", "100": "[[100 100]]", "1780-1790": "[[1780 1790]]", "20-30, 10": "[[10 10] [20 30]]",
 	} {
 		if got, err := Parse(text); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q is %v (%v), not %s", text, got, err, want)

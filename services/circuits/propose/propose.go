@@ -3,6 +3,8 @@
 //
 // In: the project's prefixes, alpha pairs with their evidence, the pairs of circuits that there are. Out: a rate and a
 // window for each pair that no circuit is for. Next: services/circuits, which makes terms of them.
+//
+// Mutation testing: 56 of 60 killed (docs/reference/mutants.md).
 package propose
 
 import (

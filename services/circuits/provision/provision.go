@@ -7,6 +7,8 @@
 // A change set is requested in two steps. Its name, made of a circuit and a number that the circuit's record counts, is
 // written into the records of all circuits that share it, and then it is requested under that name. A replica that
 // finds a record with a name, and no change set of it, repeats the request: that makes the same one.
+//
+// Mutation testing: 64 of 68 killed (docs/reference/mutants.md).
 package provision
 
 import (

@@ -4,6 +4,8 @@
 // In: circuits with what their paths cost, and what better ones would cost. Out: those that are worth a move, the
 // largest gain first, so many at most. Next: services/circuits, which books the better path, and gives it to routers
 // before the earlier one is free (make-before-break).
+//
+// Mutation testing: 15 of 15 killed (docs/reference/mutants.md).
 package reoptimise
 
 import (

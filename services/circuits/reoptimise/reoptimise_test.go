@@ -23,6 +23,17 @@ func TestAMoveIsWorthIt(t *testing.T) {
 	}
 }
 
+func TestWhatAMoveGains(t *testing.T) {
+	m := Move{Rate: 5, Had: Measure{Cost: 100, IGP: 40, Hops: 6, Delay: 900, DelayKnown: true}, Has: Measure{Cost: 70, IGP: 50, Hops: 4, Delay: 300, DelayKnown: true}}
+	if got, want := m.Gain(), (Gain{Cost: 30, IGP: -10, Hops: 2, Delay: 600, Freed: 10}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	m.Had.DelayKnown = false
+	if got := m.Gain().Delay; got != 0 {
+		t.Errorf("%d of a delay that was not known", got)
+	}
+}
+
 // Those that free most are first, and no more than so many.
 func TestMovesAreChosen(t *testing.T) {
 	move := func(id string, rate, hops int64) Move {

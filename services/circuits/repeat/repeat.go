@@ -3,6 +3,8 @@
 //
 // In: the first window, the period, how many windows, the time zone whose clock they keep to. Out: the windows. Next:
 // services/circuits, which books a circuit for each.
+//
+// Mutation testing: 17 of 17 killed (docs/reference/mutants.md).
 package repeat
 
 import (

@@ -6,6 +6,8 @@
 //
 // Every replica does all of it. The first of two that books another path for a circuit changes its record, and the
 // other one finds a circuit that has a path.
+//
+// Mutation testing: 27 of 27 killed (docs/reference/mutants.md).
 package restore
 
 import (

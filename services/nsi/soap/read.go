@@ -5,6 +5,8 @@
 //
 // Nothing outside of a body is ever read: a document type, and so every entity, is refused, and so is what is nested
 // deeply.
+//
+// Mutation testing: 21 of 23 killed (docs/reference/mutants.md).
 package soap
 
 import (

@@ -5,6 +5,8 @@
 // In: a connection and an event, such as a requester's message, or how what was done for it ended. Out: the connection
 // after it, and the message to send. Next: services/nsi, which records both in one transaction before it sends
 // anything; docs/reference/nsi-states.md is made of the table.
+//
+// Mutation testing: 17 of 17 killed (docs/reference/mutants.md).
 package states
 
 import (

@@ -10,6 +10,8 @@
 // needs more segments than allowed, paths are listed from the best on up to a stated number (Request.MaxLists).
 //
 // Nothing here has a clock, a network or a goroutine, and equal input gives equal output.
+//
+// Mutation testing: 368 of 370 killed (docs/reference/mutants.md).
 package cspf
 
 import (

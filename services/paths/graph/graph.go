@@ -8,6 +8,8 @@
 // far end and then by id, so that equal input gives equal numbers and ties fall the same way in every search.
 //
 // Nothing here has a clock, a network or a goroutine.
+//
+// Mutation testing: 102 of 104 killed (docs/reference/mutants.md).
 package graph
 
 import (

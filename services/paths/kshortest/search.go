@@ -11,6 +11,8 @@
 // searched (A*) only if their turn comes.
 //
 // Nothing here has a clock, a network or a goroutine, and equal input gives equal output.
+//
+// Mutation testing: 81 of 81 killed (docs/reference/mutants.md).
 package kshortest
 
 import (

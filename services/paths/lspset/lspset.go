@@ -10,6 +10,8 @@
 // number of paths is what ends the search; the Refusal says when that is so.
 //
 // Nothing here has a clock, a network or a goroutine, and equal input gives equal output.
+//
+// Mutation testing: 72 of 77 killed (docs/reference/mutants.md).
 package lspset
 
 import (

@@ -5,6 +5,8 @@
 // keeps to a router's maximum SID depth.
 //
 // Nothing here has a clock, a network or a goroutine.
+//
+// Mutation testing: 63 of 63 killed (docs/reference/mutants.md).
 package segments
 
 import (

@@ -5,6 +5,8 @@
 // services/paths/kshortest, services/paths/disjoint.
 //
 // Nothing here has a clock, a network or a goroutine.
+//
+// Mutation testing: 70 of 70 killed (docs/reference/mutants.md).
 package spf
 
 import (

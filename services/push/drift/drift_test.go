@@ -46,6 +46,43 @@ func TestWhatIsRelevant(t *testing.T) {
 	}
 }
 
+func TestTheLastThatWasApplied(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps []Step
+		want  string
+	}{
+		"none":                       {nil, ""},
+		"none of those that came":    {[]Step{step("c-1", Lost, 10), step("c-2", Undid, 20)}, ""},
+		"by time, not by their list": {[]Step{step("c-2", Applied, 20), step("c-1", Applied, 10)}, "c-2"},
+		"what followed is another":   {[]Step{step("c-1", Applied, 10), step("c-2", Lost, 20)}, "c-1"},
+		"at the same time the later": {[]Step{step("c-1", Applied, 10), step("c-2", Applied, 10)}, "c-2"},
+	} {
+		if got, found := LastApplied(c.steps); got.Change != c.want || found != (c.want != "") {
+			t.Errorf("%s: %+v (%t)", name, got, found)
+		}
+	}
+}
+
+func TestStepsThatAreTheSame(t *testing.T) {
+	one := step("c-1", Applied, 10)
+	for name, c := range map[string]struct {
+		other Step
+		same  bool
+	}{
+		"planned at another time": {Step{Change: "c-1", Did: Applied, At: at(10).In(time.FixedZone("", 3600))}, true},
+		"another change set":      {step("c-2", Applied, 10), false},
+		"another outcome":         {step("c-1", Undid, 10), false},
+		"another time":            {step("c-1", Applied, 11), false},
+	} {
+		if got := Same([]Step{one}, []Step{c.other}); got != c.same {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if Same([]Step{one}, nil) {
+		t.Error("fewer steps are the same")
+	}
+}
+
 func change(path, before, after string) diff.Change {
 	return diff.Change{Path: path, Encoding: configentry.JSONIETF, Before: before, After: after}
 }

@@ -2,6 +2,8 @@
 //
 // In: what change sets did to the router, what it holds, and what was done about it before. Out: what it should hold,
 // and what to do next. Next: services/push, which reads the router and does it.
+//
+// Mutation testing: 33 of 33 killed (docs/reference/mutants.md).
 package drift
 
 import (

@@ -34,6 +34,12 @@ func TestOver(t *testing.T) {
 	}
 }
 
+func TestSizesAddUp(t *testing.T) {
+	if got, want := (Size{100, 3, 2}).Plus(Size{20, 1, 1}), (Size{120, 4, 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 // berlin has days of 23 and 25 hours.
 func berlin(t *testing.T) *time.Location {
 	t.Helper()

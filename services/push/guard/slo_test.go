@@ -35,6 +35,7 @@ func TestJudge(t *testing.T) {
 		{"too few packets to judge", []Queue{{"q", series(0, 40, 40, 40, 40), series(0, 50, 50, 50, 50)}}, minute, Kept, "50 of 90 packets dropped in 1m0s"},
 		{"each queue is judged for itself", []Queue{quiet, {"q", series(0, 90), series(0, 10)}}, 20, Broken, "queue q dropped 10 % of 100 packets, more than 1 %"},
 		{"counters that start again", []Queue{{"q", series(5000, 100, 200, 200, 200), series(80, 2, 2, 2, 2)}}, minute, Kept, "2 of 202 packets dropped in 1m0s"},
+		{"counters that start again after they grew", []Queue{{"q", series(500, 600, 100, 300, 300), series(5, 8, 1, 1, 1)}}, minute, Kept, "4 of 404 packets dropped in 1m0s"},
 		{"counters that stopped coming", []Queue{{"q", series(0, 100, 200), series(0, 0, 0)}}, minute, Broken, "none of its queue counters was read in the last 40s, so the SLO cannot be judged"},
 		{"one reading tells of no growth", []Queue{{"q", series(0, 0, 0, 0, 70)[4:], series(0, 0, 0, 0, 0)[4:]}}, minute, Broken, "queue q was read in the second half of 1m0s only, so its drops before that are unknown"},
 		{"nor do two late ones of one queue", []Queue{quiet, {"q", series(0, 0, 0, 0, 9, 9)[4:], nil}}, minute, Broken, "queue q was read in the second half of 1m0s only, so its drops before that are unknown"},

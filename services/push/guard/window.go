@@ -27,9 +27,9 @@ func (w Window) Open(now time.Time) (open bool, next time.Time) {
 		return true, now
 	}
 	// One that opened yesterday may still be open. The next may be two weeks ahead: where the window is on one day of
-	// the week, and lies in the hour that the clock skips.
+	// the week, has closed today, and lies in the hour that the clock skips next week.
 	y, m, d := now.In(w.Zone).Date()
-	for day := d - 1; day <= d+15; day++ {
+	for day := d - 1; day <= d+14; day++ {
 		opens, closes := w.on(y, m, day)
 		switch {
 		case !opens.Before(closes) || !now.Before(closes):

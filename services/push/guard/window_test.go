@@ -48,6 +48,7 @@ func TestOpen(t *testing.T) {
 		{"23 hours: and closed then", night, "2026-03-29 03:00", "2026-03-29 22:00 CEST"},
 		{"23 hours: an hour that is skipped does not come", hour, "2026-03-29 01:00", "2026-03-30 02:00 CEST"},
 		{"23 hours: nor where the day is the only one of the week", sundays, "2026-03-29 00:59", "2026-04-05 02:00 CEST"},
+		{"23 hours: nor where that day is in a week", sundays, "2026-03-22 02:00", "2026-04-05 02:00 CEST"},
 		{"23 hours: from half past the hour that is skipped, closed before", half, "2026-03-29 00:59", "2026-03-29 03:00 CEST"},
 		{"23 hours: and open as the clock jumps", half, "2026-03-29 01:00", ""},
 		{"23 hours: until half past", half, "2026-03-29 01:30", "2026-03-30 02:30 CEST"},
@@ -68,6 +69,32 @@ func TestOpen(t *testing.T) {
 		if got != c.next {
 			t.Errorf("%s: %s UTC in %s: next %q, want %q", c.name, c.now, c.w, got, c.next)
 		}
+	}
+}
+
+// TestWestOfGreenwich the clock changes when it is another day there: in New York at 07:00 UTC on 8 March 2026.
+func TestWestOfGreenwich(t *testing.T) {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Window{From: 4 * time.Hour, To: 5 * time.Hour, Zone: zone}
+	if open, next := w.Open(at(t, "2026-03-08 07:59")); open || next.In(zone).Format(minute) != "2026-03-08 04:00 EDT" {
+		t.Errorf("open %v, next %s", open, next.In(zone))
+	}
+}
+
+func TestWindowsAsText(t *testing.T) {
+	w := Window{From: 22*time.Hour + 30*time.Minute, To: 5 * time.Hour, Zone: time.UTC}
+	if got := w.String(); got != "every day 22:30-05:00 UTC" {
+		t.Error(got)
+	}
+	w.Days = []time.Weekday{time.Monday, time.Tuesday}
+	if got := w.String(); got != "mon, tue 22:30-05:00 UTC" {
+		t.Error(got)
+	}
+	if got := (Window{}).String(); got != "always" {
+		t.Error(got)
 	}
 }
 

@@ -9,6 +9,8 @@
 // actions, and performs none that changes a router unless it holds the locks of all routers while it records. So
 // after a crash the record names every commit that a router may hold, and a process that takes the change set up begins
 // again from the record alone.
+//
+// Mutation testing: 237 of 238 killed (docs/reference/mutants.md).
 package rollout
 
 // State of a change set, as it is recorded.

@@ -4,6 +4,8 @@
 // In: what the policy says of a port, its counters' samples, what change sets did to it and whether its router is
 // frozen. Out: a Verdict, which names the share to request or why nothing is. Next: services/split, which requests one
 // change set for all ports that move.
+//
+// Mutation testing: 53 of 56 killed (docs/reference/mutants.md).
 package follow
 
 import (

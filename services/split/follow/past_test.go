@@ -65,6 +65,8 @@ func TestWhatChangeSetsSayOfAPort(t *testing.T) {
 		{name: "a person's waits, too", changes: []Change{by(change("a", 2, 30, Waiting), "bob")}, share: 5, open: "a"},
 		{name: "for hours, too", changes: []Change{by(change("a", 5, 30, Waiting), "bob")}, share: 5},
 		{name: "a proposal that another change set outdated waits for nobody", changes: []Change{change("a", 2, 30, Waiting), by(change("b", 1, 5, InForce), "bob")}, share: 5, asked: 1},
+		{name: "which says something of the port, too", changes: []Change{change("a", 2, 30, Waiting), by(change("b", 1, 50, InForce), "bob")}, share: 50, since: 1, asked: 1, until: 23, held: "bob gave beta 50 % with change set b"},
+		{name: "one that moves only another port, and one that moves this", changes: []Change{{ID: "a", Ours: true, Created: ago(3), Forced: ago(3), Outcome: InForce, Splits: map[Port]int{ge2: 20}}, change("b", 1, 30, InForce)}, share: 30, since: 1, asked: 1},
 		{name: "one is applied, however long it takes", changes: []Change{change("a", 9, 30, Running)}, share: 5, asked: 1, open: "a"},
 		{name: "a person gave it a share", changes: []Change{change("a", 3, 30, InForce), by(change("b", 1, 50, InForce), "bob")}, share: 50, since: 1, asked: 1, until: 23, held: "bob gave beta 50 % with change set b"},
 		{name: "a person's change set that leaves it as it is says nothing", changes: []Change{change("a", 3, 30, InForce), by(change("b", 1, 30, InForce), "bob")}, share: 30, since: 3, asked: 1},
@@ -99,5 +101,18 @@ func TestWhatChangeSetsSayOfAPort(t *testing.T) {
 				t.Errorf("held: %q", p.Held)
 			}
 		})
+	}
+}
+
+func TestSplitsInForce(t *testing.T) {
+	old, recent := change("a", 3, 30, InForce), change("b", 1, 40, InForce)
+	if got := SplitsAt([]Change{recent, old}, noon); got[ge1] != 40 {
+		t.Errorf("now: %v", got)
+	}
+	if got := SplitsAt([]Change{recent, old}, ago(2)); got[ge1] != 30 {
+		t.Errorf("two hours ago: %v", got)
+	}
+	if got := SplitsAt([]Change{recent, old}, ago(4)); got != nil {
+		t.Errorf("before the first: %v", got)
 	}
 }

@@ -2,6 +2,8 @@
 //
 // In: a Pattern. Out: gaps between packets, drawn from a seeded Random.
 // Next: services/twin/engine, which sends them.
+//
+// Mutation testing: 75 of 75 killed (docs/reference/mutants.md).
 package traffic
 
 import "fmt"

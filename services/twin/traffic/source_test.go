@@ -61,10 +61,75 @@ func TestBelowIsUniformAndSeedsDiffer(t *testing.T) {
 	}
 }
 
+// TestRandomIsTheAlgorithmOfTheName: the first outputs of splitmix64 from 0, and of the reference program of
+// xoshiro256++ from the state 1, 2, 3, 4.
+func TestRandomIsTheAlgorithmOfTheName(t *testing.T) {
+	if got, want := NewRandom(0).s, [4]uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec}; got != want {
+		t.Errorf("splitmix64: %x, want %x", got, want)
+	}
+	r := Random{[4]uint64{1, 2, 3, 4}}
+	for i, want := range []uint64{
+		41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205,
+		9973669472204895162, 14011001112246962877, 12406186145184390807, 15849039046786891736, 10450023813501588000,
+	} {
+		if got := r.Uint64(); got != want {
+			t.Errorf("output %d: %d, want %d", i, got, want)
+		}
+	}
+}
+
+// TestParetoLengths: none is below the smallest, and 2^-shape of them are above twice that.
+func TestParetoLengths(t *testing.T) {
+	r, n, above := NewRandom(5), 100_000, 0
+	const mean, shape = 3, 1.5
+	for range n {
+		switch x := r.Pareto(mean, shape); {
+		case x < 1-1e-12:
+			t.Fatalf("a length of %g, and the smallest is 1", x)
+		case x > 2:
+			above++
+		}
+	}
+	// Five standard deviations of a share of 0.354 in 100,000.
+	if got, want := float64(above)/float64(n), math.Pow(2, -shape); math.Abs(got-want) > 0.0076 {
+		t.Errorf("%.4f are above 2, want %.4f", got, want)
+	}
+}
+
+func TestGapsOneByOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		p    Pattern
+		want []float64
+	}{
+		"two packets a burst":         {Pattern{Kind: OnOff, Gap: 1, On: 2, Off: 3}, []float64{4, 1, 4, 1}},
+		"without pauses":              {Pattern{Kind: OnOff, Gap: 1, On: 2}, []float64{1, 1, 1, 1}},
+		"a program: two at each tick": {Pattern{Gap: 1, Tick: 2}, []float64{2, 0, 2, 0}},
+		"no program is never late":    {Pattern{Gap: 1, Late: 0.5}, []float64{1, 1, 1, 1}},
+	} {
+		s, r := Source{Pattern: c.p}, NewRandom(1)
+		for i, want := range c.want {
+			if got := s.Next(r); got != want {
+				t.Errorf("%s: gap %d is %g, want %g", name, i, got, want)
+			}
+		}
+	}
+}
+
+func TestPatternsThatCanBePlayed(t *testing.T) {
+	for _, p := range []Pattern{
+		{Gap: 1}, {Kind: Poisson, Gap: 1}, {Kind: OnOff, Gap: 1, On: 1}, {Kind: OnOff, Gap: 1, On: 1, Off: 1}, {Kind: ParetoOnOff, Gap: 1, On: 1, Off: 1, Shape: 1.5},
+	} {
+		if err := p.Check(); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
 func TestPatternsThatCannotBePlayed(t *testing.T) {
 	for name, p := range map[string]Pattern{
 		"no rate":              {},
 		"no burst":             {Kind: OnOff, Gap: 1},
+		"a pause below 0":      {Kind: OnOff, Gap: 1, On: 1, Off: -1},
 		"a shape without mean": {Kind: ParetoOnOff, Gap: 1, On: 1, Shape: 1},
 	} {
 		if p.Check() == nil {
