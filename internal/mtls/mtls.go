@@ -4,7 +4,7 @@
 // In: PEM files.
 // Out: TLS configurations whose handshakes go by the files as they are now; what is wrong with the files, and who was
 // refused, in log, metric and event.
-// Next: internal/device, services/vpn and the etcd client of internal/state as clients,
+// Next: internal/device, services/vpn and the clients of etcd and Kafka as clients,
 // services/routeragent and
 // services/peagent as servers, services/nsi as both.
 package mtls
@@ -12,6 +12,7 @@ package mtls
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,18 @@ type Files struct {
 	Cert, Key string
 	// CRL holds lists of revoked certificates; empty: none is revoked. Each list is signed by a certificate of CA.
 	CRL string
+}
+
+func (f Files) anonymous() bool { return f.Cert == "" }
+
+// names are the files there are, in this order.
+func (f Files) names() (out []string) {
+	for _, name := range []string{f.CA, f.Cert, f.Key, f.CRL} {
+		if name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Dependencies of Credentials. All may be left out.
@@ -75,6 +88,18 @@ const (
 // New reads the files. One that cannot be read or parsed is an error; a certificate that has expired is reported and
 // used, because there is no better one.
 func New(files Files, deps Dependencies) (*Credentials, error) {
+	if files.Cert == "" || files.Key == "" {
+		return nil, errors.New("the certificate and its key are both needed")
+	}
+	return open(files, deps)
+}
+
+// NewAnonymous is for a client without a certificate, which servers know by something else, such as a password.
+func NewAnonymous(ca, crl string, deps Dependencies) (*Credentials, error) {
+	return open(Files{CA: ca, CRL: crl}, deps)
+}
+
+func open(files Files, deps Dependencies) (*Credentials, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
@@ -83,13 +108,10 @@ func New(files Files, deps Dependencies) (*Credentials, error) {
 	}
 	deps.Use = cmp.Or(deps.Use, "tls")
 	c := &Credentials{
-		files: files, deps: deps, metrics: newMetrics(deps.Use, deps.Registerer), notices: make(chan notice, maxNotices),
+		files: files, deps: deps, metrics: newMetrics(deps.Use, !files.anonymous(), deps.Registerer), notices: make(chan notice, maxNotices),
 		told: map[events.Kind]bool{}, strangers: map[string]bool{},
 	}
-	c.watched.files = []string{files.CA, files.Cert, files.Key}
-	if files.CRL != "" {
-		c.watched.files = append(c.watched.files, files.CRL)
-	}
+	c.watched.files = files.names()
 	contents, _, err := c.watched.read(true)
 	if err != nil {
 		return nil, err

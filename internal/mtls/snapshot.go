@@ -12,6 +12,7 @@ import (
 
 // snapshot is what the files had at one time. It does not change.
 type snapshot struct {
+	// cert is empty, and without a Leaf, where we have none of our own.
 	cert tls.Certificate
 	cas  []*x509.Certificate
 	pool *x509.CertPool
@@ -25,7 +26,7 @@ type crl struct {
 	revoked map[string]bool // by serial number
 }
 
-// parse makes a snapshot of the contents of CA, certificate, key and, if there is one, CRL.
+// parse makes a snapshot of the contents of the files in the order of their names.
 func parse(files Files, contents [][]byte) (*snapshot, error) {
 	s := &snapshot{pool: x509.NewCertPool()}
 	var err error
@@ -35,21 +36,31 @@ func parse(files Files, contents [][]byte) (*snapshot, error) {
 	for _, ca := range s.cas {
 		s.pool.AddCert(ca)
 	}
-	if s.cert, err = tls.X509KeyPair(contents[1], contents[2]); err != nil {
-		return nil, fmt.Errorf("certificate %s with key %s: %w", files.Cert, files.Key, err)
-	}
-	if s.cert.Leaf == nil {
-		if s.cert.Leaf, err = x509.ParseCertificate(s.cert.Certificate[0]); err != nil {
-			return nil, fmt.Errorf("certificate %s: %w", files.Cert, err)
+	if !files.anonymous() {
+		if s.cert, err = parsePair(files, contents[1], contents[2]); err != nil {
+			return nil, err
 		}
 	}
 	if files.CRL == "" {
 		return s, nil
 	}
-	if s.crls, err = parseCRLs(contents[3], s.cas); err != nil {
+	if s.crls, err = parseCRLs(contents[len(contents)-1], s.cas); err != nil {
 		return nil, fmt.Errorf("CRL %s: %w", files.CRL, err)
 	}
 	return s, nil
+}
+
+func parsePair(files Files, cert, key []byte) (tls.Certificate, error) {
+	out, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return out, fmt.Errorf("certificate %s with key %s: %w", files.Cert, files.Key, err)
+	}
+	if out.Leaf == nil {
+		if out.Leaf, err = x509.ParseCertificate(out.Certificate[0]); err != nil {
+			return out, fmt.Errorf("certificate %s: %w", files.Cert, err)
+		}
+	}
+	return out, nil
 }
 
 func parseCAs(file string, raw []byte) (out []*x509.Certificate, err error) {
@@ -143,12 +154,13 @@ func blocks(raw []byte, kind string) (out [][]byte, err error) {
 	return out, nil
 }
 
-// usable is nil if our certificate and one of the CAs are valid now.
-func (s *snapshot) usable(now time.Time) error {
-	if err := valid(s.cert.Leaf, now); err != nil {
-		return err
+// usable is nil if our certificate, where we have one, and one of the CAs are valid now.
+func (s *snapshot) usable(now time.Time) (err error) {
+	if s.cert.Leaf != nil {
+		if err = valid(s.cert.Leaf, now); err != nil {
+			return err
+		}
 	}
-	var err error
 	for _, ca := range s.cas {
 		if err = valid(ca, now); err == nil {
 			return nil

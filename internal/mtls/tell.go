@@ -26,22 +26,27 @@ type metrics struct {
 	revoked                       prometheus.Counter
 }
 
-func newMetrics(use string, r prometheus.Registerer) *metrics {
+// newMetrics registers no end of a certificate that there is not.
+func newMetrics(use string, own bool, r prometheus.Registerer) *metrics {
 	if r == nil {
 		r = prometheus.NewRegistry()
 	}
 	const prefix = "millrace_internal_mtls_"
 	f := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"use": use}, r))
+	ours := f
+	if !own {
+		ours = promauto.With(nil)
+	}
 	return &metrics{
 		refused:    f.NewGauge(prometheus.GaugeOpts{Name: prefix + "refused", Help: "1 while changed certificates, keys, CAs or CRLs cannot be used."}),
-		notAfter:   f.NewGauge(prometheus.GaugeOpts{Name: prefix + "not_after_timestamp_seconds", Help: "When our certificate expires, as Unix time."}),
+		notAfter:   ours.NewGauge(prometheus.GaugeOpts{Name: prefix + "not_after_timestamp_seconds", Help: "When our certificate expires, as Unix time."}),
 		nextUpdate: f.NewGauge(prometheus.GaugeOpts{Name: prefix + "crl_next_update_timestamp_seconds", Help: "When the first CRL is due to be replaced, as Unix time; 0: there is none."}),
 		revoked:    f.NewCounter(prometheus.CounterOpts{Name: prefix + "revoked_total", Help: "Handshakes refused because of a revoked certificate."}),
 	}
 }
 
 // Describe registers what credentials count with r, for the page that lists all metrics.
-func Describe(r prometheus.Registerer) { newMetrics("", r) }
+func Describe(r prometheus.Registerer) { newMetrics("", true, r) }
 
 func (c *Credentials) tell(n notice) {
 	if c.deps.Events != nil {
@@ -73,8 +78,11 @@ func (c *Credentials) take(s *snapshot) {
 	c.refused = ""
 	c.inUse.Store(s)
 	clear(c.strangers)
-	c.tell(notice{events.CertificatesRead, fmt.Sprintf("Certificates of %s were read again; ours has serial number %s and expires at %s.",
-		c.deps.Use, s.cert.Leaf.SerialNumber, s.cert.Leaf.NotAfter.Format(time.RFC3339))})
+	ours := "there is none of our own"
+	if leaf := s.cert.Leaf; leaf != nil {
+		ours = fmt.Sprintf("ours has serial number %s and expires at %s", leaf.SerialNumber, leaf.NotAfter.Format(time.RFC3339))
+	}
+	c.tell(notice{events.CertificatesRead, fmt.Sprintf("Certificates of %s were read again; %s.", c.deps.Use, ours)})
 }
 
 // expirySoon is how long before its end a certificate is reported.
@@ -84,23 +92,26 @@ const expirySoon = 7 * 24 * time.Hour
 func (c *Credentials) judge() {
 	s, now := c.inUse.Load(), c.deps.Now()
 	due := s.dueFirst()
-	c.metrics.notAfter.Set(float64(s.cert.Leaf.NotAfter.Unix()))
 	c.metrics.nextUpdate.Set(0)
 	if !due.IsZero() {
 		c.metrics.nextUpdate.Set(float64(due.Unix()))
 	}
-	soon, life := expirySoon, s.cert.Leaf.NotAfter.Sub(s.cert.Leaf.NotBefore)
-	if soon > life/4 { // one that is renewed every day
-		soon = life / 4
-	}
 	err := s.usable(now)
 	c.concern(events.CertificateExpired, err != nil, func() string { return fmt.Sprintf("Certificates of %s in use are not valid: %v.", c.deps.Use, err) })
-	c.concern(events.CertificateExpires, err == nil && s.cert.Leaf.NotAfter.Sub(now) < soon, func() string {
-		return fmt.Sprintf("The certificate of %s expires at %s.", c.deps.Use, s.cert.Leaf.NotAfter.Format(time.RFC3339))
-	})
+	if leaf := s.cert.Leaf; leaf != nil {
+		c.metrics.notAfter.Set(float64(leaf.NotAfter.Unix()))
+		c.concern(events.CertificateExpires, err == nil && leaf.NotAfter.Sub(now) < soonOf(leaf), func() string {
+			return fmt.Sprintf("The certificate of %s expires at %s.", c.deps.Use, leaf.NotAfter.Format(time.RFC3339))
+		})
+	}
 	c.concern(events.RevocationListStale, !due.IsZero() && now.After(due), func() string {
 		return fmt.Sprintf("A CRL of %s was due to be replaced at %s. It stays in use; who was revoked since is not known.", c.deps.Use, due.Format(time.RFC3339))
 	})
+}
+
+// soonOf is expirySoon, or less for a certificate that is renewed every day.
+func soonOf(cert *x509.Certificate) time.Duration {
+	return min(expirySoon, cert.NotAfter.Sub(cert.NotBefore)/4)
 }
 
 func (c *Credentials) concern(kind events.Kind, is bool, text func() string) {
