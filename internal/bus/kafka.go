@@ -23,11 +23,14 @@ import (
 type KafkaConfiguration struct {
 	// Brokers are host:port of some brokers; the rest are learnt from these.
 	Brokers []string
-	// TLS secures all connections; nil is only allowed to brokers on loopback
-	// addresses, unless Plaintext says that somebody thought about it.
-	TLS *tls.Config
+	// TLS is how a connection to a broker's host:port is secured; nil is only
+	// allowed to brokers on loopback addresses, unless Plaintext says that
+	// somebody thought about it.
+	TLS func(address string) *tls.Config
 	// Plaintext allows connections without TLS to other hosts.
 	Plaintext bool
+	// SASL logs in to the brokers; nil: they know us by our certificate, or not at all.
+	SASL *SASL
 	// Prefix goes before every topic and group name, so that several
 	// installations can share a cluster. Default: none.
 	Prefix string
@@ -45,6 +48,8 @@ type KafkaConfiguration struct {
 	// Lost is given how many messages the brokers deleted before a group took them, which was away, or behind, for
 	// longer than Retention. It is also logged and counted. May be nil.
 	Lost func(topic, group string, messages int64)
+
+	access *access
 }
 
 // Memory is how much a process holds at most of all topics, in octets, with as many partitions as new topics get: what
@@ -87,9 +92,10 @@ type Kafka struct {
 
 // NewKafka checks the configuration; connections are made when first needed.
 func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
+	cfg.access = newAccess(cfg.SASL)
 	client, err := kgo.NewClient(append(cfg.options(),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(maxBatch),
@@ -110,18 +116,28 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 // namePrefix leaves room for our longest topic in the 249 bytes Kafka takes.
 var namePrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
 
-func (c KafkaConfiguration) check() error {
+// Check refuses what no connection is made with.
+func (c KafkaConfiguration) Check() error {
 	if len(c.Brokers) == 0 {
 		return errors.New("no Kafka brokers: give host:port of at least one")
 	}
 	if !namePrefix.MatchString(c.Prefix) {
 		return fmt.Errorf("Kafka prefix %q: topic names take letters, digits, dots, underscores and hyphens, and the prefix at most 64 of them", c.Prefix) //nolint:staticcheck // a name
 	}
-	if c.TLS != nil || c.Plaintext {
+	if c.SASL != nil {
+		if err := c.SASL.check(); err != nil {
+			return err
+		}
+	}
+	if c.TLS != nil {
 		return nil
 	}
 	for _, b := range c.Brokers {
-		if !loopback(b) {
+		switch {
+		case loopback(b):
+		case c.SASL != nil && c.SASL.Mechanism == MechanismPlain:
+			return fmt.Errorf("Kafka broker %s is not on this host, and PLAIN sends it the password as it is: configure TLS, or use %s", b, MechanismScramSHA512) //nolint:staticcheck // a name
+		case !c.Plaintext:
 			return fmt.Errorf("Kafka broker %s is not on this host: configure TLS for it, or allow plaintext", b) //nolint:staticcheck // a name
 		}
 	}
@@ -138,9 +154,12 @@ func loopback(broker string) bool {
 }
 
 func (c KafkaConfiguration) options() []kgo.Opt {
-	options := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("millrace")}
+	options := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("millrace"), kgo.WithHooks(c.access)}
 	if c.TLS != nil {
-		options = append(options, kgo.DialTLSConfig(c.TLS))
+		options = append(options, kgo.Dialer(dialTLS(c.TLS)))
+	}
+	if c.SASL != nil {
+		options = append(options, kgo.SASL(c.SASL.mechanism()))
 	}
 	return options
 }
@@ -218,9 +237,13 @@ func (k *Kafka) forget(m *kafkaMember) {
 	delete(k.members, m)
 }
 
-// Ready returns an error where no broker answers.
+// Ready returns an error where no broker answers, or one does not let us in.
 func (k *Kafka) Ready(ctx context.Context) error {
-	if err := k.client.Ping(ctx); err != nil {
+	err := k.client.Ping(ctx)
+	if refused := k.cfg.access.fault(); refused != nil {
+		return refused
+	}
+	if err != nil {
 		return fmt.Errorf("no Kafka broker answers: %w", err)
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 // TestKafka runs the contract, and what only Kafka promises, on one real broker. Each has topics of its own there, so
 // that they run beside each other, but for the last, which ends the broker.
 func TestKafka(t *testing.T) {
-	broker := kafka.Start(t)
+	broker := kafka.Start(t, kafka.Users)
 	var installations atomic.Int32
 	config := func() bus.KafkaConfiguration {
 		cfg := bus.DefaultKafkaConfiguration()
@@ -70,6 +70,19 @@ func TestKafka(t *testing.T) {
 			t.Parallel()
 			overTLS(t, config(), broker)
 		})
+		for name, run := range map[string]func(*testing.T, bus.KafkaConfiguration, *kafka.Broker){
+			"users log in by each mechanism":                             eachMechanism,
+			"a wrong password is told of, and mended without a restart":  wrongPassword,
+			"a password is replaced under publishers and groups":         replacedPassword,
+			"a broker of another CA is told of":                          anotherCA,
+			"what a user may not do is told of, and mended":              mayNot,
+			"a topic that was made for a user who may make none is used": madeForUser,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(t, config(), broker)
+			})
+		}
 	})
 	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
 }

@@ -282,14 +282,14 @@ func madeTogether(t *testing.T, config func() bus.KafkaConfiguration) {
 }
 
 func overTLS(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
-	cfg.Brokers, cfg.TLS = []string{broker.TLSAddr}, broker.PKI.Client(t, "millrace")
+	cfg.Brokers, cfg.TLS = []string{broker.TLSAddr}, of(broker.PKI.Client(t, "millrace"))
 	b, r := open(t, cfg), newRecorder()
 	defer b.Close()
 	subscribe(t, b, bus.TopicEvents, "g", r.take)
 	publish(t, b, bus.TopicEvents, "key", "text")
 	r.until(t, func(got []taken) bool { return len(got) == 1 })
 
-	cfg.TLS = &tls.Config{RootCAs: broker.PKI.Pool()} // no certificate of its own
+	cfg.TLS = of(&tls.Config{RootCAs: broker.PKI.Pool()}) // no certificate of its own
 	stranger := open(t, cfg)
 	defer stranger.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

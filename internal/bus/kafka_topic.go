@@ -55,15 +55,26 @@ func (k *Kafka) makeTopicWithin(ctx context.Context, topic string) error {
 
 func (k *Kafka) makeTopic(ctx context.Context, name string, compacted bool) error {
 	_, err := k.admin.CreateTopic(ctx, k.cfg.Partitions, k.cfg.Replication, k.cfg.topicConfig(compacted), name)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case !errors.Is(err, kerr.TopicAlreadyExists):
+	}
+	if denied(err) { // brokers say so whether there is the topic or not: somebody may have made it for us
+		topics, looked := k.admin.ListTopics(ctx, name)
+		if looked != nil || topics[name].Err != nil {
+			return fmt.Errorf("create topic %s on Kafka: %w: allow it, or make the topic beforehand", name, err)
+		}
+	} else if !errors.Is(err, kerr.TopicAlreadyExists) {
 		return fmt.Errorf("create topic %s on Kafka: %w", name, err)
-	case compacted:
+	}
+	if compacted {
 		return k.checkCompacted(ctx, name)
 	}
 	return nil
+}
+
+// denied reports whether an ACL is missing.
+func denied(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
 }
 
 // maxBatch is MaxMessage with room for key and framing.

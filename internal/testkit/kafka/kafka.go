@@ -44,6 +44,8 @@ type Broker struct {
 	// TLSAddr is its host:port with mutual TLS, and PKI the CA it trusts and is signed by.
 	TLSAddr string
 	PKI     *pki.Authority
+	// UsersAddr is its host:port with TLS and log-in of users; empty without Users.
+	UsersAddr string
 
 	controller          string
 	classes, properties string
@@ -53,9 +55,13 @@ type Broker struct {
 }
 
 // Start starts a broker and stops it when the test ends. Without jars or Java the test is skipped.
-func Start(t testing.TB) *Broker {
+func Start(t testing.TB, options ...func(testing.TB, *Broker)) *Broker {
 	t.Helper()
-	return start(t, &Broker{Addr: ports.Loopback(t), TLSAddr: ports.Loopback(t), controller: ports.Loopback(t)})
+	b := &Broker{Addr: ports.Loopback(t), TLSAddr: ports.Loopback(t), controller: ports.Loopback(t)}
+	for _, o := range options {
+		o(t, b)
+	}
+	return start(t, b)
 }
 
 // StartOn is Start on fixed ports of a host that only this test uses, so that they stay free while the
@@ -197,11 +203,11 @@ func java(ctx context.Context, classes, class string, args ...string) *exec.Cmd 
 var properties = template.Must(template.New("server.properties").Parse(strings.TrimSpace(`
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}},CONTROLLER://{{.Controller}}
-advertised.listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}}
+listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}},CONTROLLER://{{.Controller}}{{with .Users}},USERS://{{.}}{{end}}
+advertised.listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}}{{with .Users}},USERS://{{.}}{{end}}
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers={{.Controller}}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT{{with .Users}},USERS:SASL_SSL{{end}}
 ssl.keystore.type=PEM
 ssl.keystore.location={{.Dir}}/keystore.pem
 ssl.truststore.type=PEM
@@ -219,7 +225,7 @@ group.initial.rebalance.delay.ms=0
 controlled.shutdown.enable=false
 num.network.threads=1
 num.io.threads=2
-`) + "\n"))
+`) + "\n" + users))
 
 // configure writes server.properties and the key the broker shows.
 func (b *Broker) configure(t testing.TB, dir string) (path string) {
@@ -238,7 +244,7 @@ func (b *Broker) configure(t testing.TB, dir string) (path string) {
 
 	var text bytes.Buffer
 	err := properties.Execute(&text, map[string]string{
-		"Addr": b.Addr, "TLSAddr": b.TLSAddr, "Controller": b.controller, "Dir": dir, "CA": b.PKI.CA,
+		"Addr": b.Addr, "TLSAddr": b.TLSAddr, "Controller": b.controller, "Dir": dir, "CA": b.PKI.CA, "Users": b.UsersAddr, "PlainPassword": PlainPassword,
 	})
 	if err != nil {
 		t.Fatal(err)
