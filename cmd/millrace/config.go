@@ -149,7 +149,7 @@ func loadConfig(path string) (*config, error) {
 	if err := cfg.Tracing.Validate(); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	if err := state.CheckEndpoints(cfg.Etcd.Endpoints, cfg.Etcd.secured(), cfg.Etcd.AllowPlaintext); err != nil {
+	if err := state.CheckEndpoints(cfg.Etcd.Endpoints, state.Terms{TLS: cfg.Etcd.secured(), Plaintext: cfg.Etcd.AllowPlaintext}); err != nil {
 		return nil, fmt.Errorf("configuration %s: etcd: %w", path, err)
 	}
 	if !filepath.IsAbs(cfg.Inventory) {

@@ -18,6 +18,7 @@ type DialOption func(*dialling)
 type dialling struct {
 	tls       *tls.Config
 	plaintext bool
+	login     *login
 }
 
 // WithTLS is for endpoints that begin with https.
@@ -26,17 +27,30 @@ func WithTLS(c *tls.Config) DialOption { return func(d *dialling) { d.tls = c } 
 // Plaintext allows endpoints on other hosts without TLS.
 func Plaintext(d *dialling) { d.plaintext = true }
 
+// As logs in as a user. Its password is called at each log-in, so that a new one counts without a restart.
+func As(user string, password func() (string, error)) DialOption {
+	return func(d *dialling) { d.login = &login{user: user, password: password} }
+}
+
+// Terms are what a connection is made under.
+type Terms struct {
+	// TLS: there are certificates. Plaintext allows other hosts without. User: a password is sent.
+	TLS, Plaintext, User bool
+}
+
 // CheckEndpoints refuses URLs at which a host on the way could write: a record of etcd is what services act on,
 // approvals included.
-func CheckEndpoints(endpoints []string, withTLS, plaintext bool) error {
+func CheckEndpoints(endpoints []string, t Terms) error {
 	for _, e := range endpoints {
 		u, err := url.Parse(e)
 		switch {
 		case err != nil || !slices.Contains([]string{"http", "https", "unix"}, u.Scheme):
 			return fmt.Errorf("etcd's endpoint %q is no URL such as https://192.0.2.1:2379", e)
-		case u.Scheme == "https" && !withTLS:
-			return fmt.Errorf("etcd's endpoint %s is reached over TLS: name ca, cert and key", e)
-		case u.Scheme == "http" && !plaintext && !loopback(u.Hostname()):
+		case u.Scheme == "https" && !t.TLS:
+			return fmt.Errorf("etcd's endpoint %s is reached over TLS: name ca, and cert and key where etcd demands a certificate", e)
+		case u.Scheme == "http" && t.User && !loopback(u.Hostname()):
+			return fmt.Errorf("etcd's endpoint %s is not on this host, and the password would be sent to it as it is: use https", e)
+		case u.Scheme == "http" && !t.Plaintext && !loopback(u.Hostname()):
 			return fmt.Errorf("etcd's endpoint %s is not on this host: use https, or allow plaintext", e)
 		}
 	}
@@ -54,21 +68,27 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 	for _, o := range options {
 		o(&d)
 	}
-	if err := CheckEndpoints(endpoints, d.tls != nil, d.plaintext); err != nil {
+	if err := CheckEndpoints(endpoints, Terms{TLS: d.tls != nil, Plaintext: d.plaintext, User: d.login != nil}); err != nil {
 		return nil, err
 	}
 	back := newRewind()
-	client, err := clientv3.New(clientv3.Config{
+	intercept := []grpc.UnaryClientInterceptor{back.intercept}
+	config := clientv3.Config{
 		Endpoints: endpoints, DialTimeout: startTimeout, TLS: d.tls,
 		// Without this, TCP would not notice a lost connection for minutes, and the reader of a watch would
 		// stay behind.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(back.intercept), grpc.WithStatsHandler(back)},
-	})
+	}
+	if d.login != nil {
+		config.Username, config.Password = d.login.user, placeholder
+		intercept = append(intercept, d.login.intercept)
+	}
+	config.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept...), grpc.WithStatsHandler(back)}
+	client, err := clientv3.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
 	}
 	s := newStore(client)
-	s.rewind = back
+	s.rewind, s.login = back, d.login
 	return s, nil
 }

@@ -16,24 +16,28 @@ func TestCheckEndpoints(t *testing.T) {
 	for _, tt := range []struct {
 		endpoint       string
 		tls, plaintext bool
+		user           bool
 		says           string
 	}{
-		{"http://127.0.0.1:2379", false, false, ""},
-		{"http://localhost:2379", false, false, ""},
-		{"http://[::1]:2379", false, false, ""},
-		{"unix:///var/lib/millrace/etcd.sock", false, false, ""},
-		{"http://192.0.2.1:2379", false, false, "not on this host"},
-		{"http://192.0.2.1:2379", true, false, "not on this host"},
-		{"http://127.0.0.1.example.net:2379", false, false, "not on this host"},
-		{"http://192.0.2.1:2379", false, true, ""},
-		{"https://192.0.2.1:2379", false, false, "name ca, cert and key"},
-		{"https://192.0.2.1:2379", false, true, "name ca, cert and key"},
-		{"https://192.0.2.1:2379", true, false, ""},
-		{"192.0.2.1:2379", true, true, "no URL"},
+		{"http://127.0.0.1:2379", false, false, false, ""},
+		{"http://localhost:2379", false, false, false, ""},
+		{"http://[::1]:2379", false, false, false, ""},
+		{"unix:///var/lib/millrace/etcd.sock", false, false, false, ""},
+		{"http://192.0.2.1:2379", false, false, false, "not on this host"},
+		{"http://192.0.2.1:2379", true, false, false, "not on this host"},
+		{"http://127.0.0.1.example.net:2379", false, false, false, "not on this host"},
+		{"http://192.0.2.1:2379", false, true, false, ""},
+		{"https://192.0.2.1:2379", false, false, false, "name ca, and cert and key"},
+		{"https://192.0.2.1:2379", false, true, false, "name ca, and cert and key"},
+		{"https://192.0.2.1:2379", true, false, false, ""},
+		{"192.0.2.1:2379", true, true, false, "no URL"},
+		{"http://127.0.0.1:2379", false, false, true, ""},
+		{"http://192.0.2.1:2379", false, true, true, "the password would be sent"},
+		{"https://192.0.2.1:2379", true, false, true, ""},
 	} {
-		err := state.CheckEndpoints([]string{"http://127.0.0.1:2379", tt.endpoint}, tt.tls, tt.plaintext)
+		err := state.CheckEndpoints([]string{"http://127.0.0.1:2379", tt.endpoint}, state.Terms{TLS: tt.tls, Plaintext: tt.plaintext, User: tt.user})
 		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s, TLS %v, plaintext allowed %v: %v, want %q", tt.endpoint, tt.tls, tt.plaintext, err, tt.says)
+			t.Errorf("%+v: %v", tt, err)
 		}
 	}
 }

@@ -27,6 +27,8 @@ type Keeper struct {
 	revisionAt time.Time
 	// compacted: a cluster forgot revisions, and was not looked at for free pages since.
 	compacted bool
+	// forbidden: etcd's user may not do what only root may, and that was logged.
+	forbidden bool
 	now       func() time.Time
 	// leastWaste is how many octets must be free before they are given back.
 	leastWaste int64
@@ -133,11 +135,23 @@ func (k *Keeper) compact(ctx context.Context) error {
 		return nil
 	}
 	_, err = k.store.client.Compact(ctx, old, clientv3.WithCompactPhysical())
+	if errors.Is(err, rpctypes.ErrPermissionDenied) {
+		k.leave()
+		return nil
+	}
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("let etcd forget old revisions: %w", err)
 	}
 	k.compacted = true
 	return nil
+}
+
+// leave says once that compaction is left to etcd's operator: only root may, and Millrace's user need not be root.
+func (k *Keeper) leave() {
+	if !k.forbidden {
+		k.log.Warn("etcd's user may not compact and defragment; its operator has to, such as by --auto-compaction-retention")
+	}
+	k.forbidden = true
 }
 
 const (
@@ -150,7 +164,7 @@ const (
 // writes soon. A member answers nobody meanwhile, so otherwise it is left to the operator.
 func (k *Keeper) defragmentCluster(ctx context.Context, size Size) error {
 	_, needed := judge(size, true, k.leastWaste)
-	if size.Room() >= roomAgain || !needed && !k.compacted {
+	if k.forbidden || size.Room() >= roomAgain || !needed && !k.compacted {
 		return nil
 	}
 	held, err := k.store.Lock(ctx, "keeper", defragmentTTL, keyDefragment)
@@ -172,7 +186,12 @@ func (k *Keeper) defragmentCluster(ctx context.Context, size Size) error {
 		return nil
 	}
 	k.log.Info("the members of etcd are defragmented, one after the other", "file", size.File, "in-use", size.InUse)
-	return k.store.defragmentAll(ctx)
+	err = k.store.defragmentAll(ctx)
+	if errors.Is(err, rpctypes.ErrPermissionDenied) {
+		k.leave()
+		return nil
+	}
+	return err
 }
 
 // The limits are shares of the quota. Below roomAgain it is reported that there is room again.

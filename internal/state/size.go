@@ -68,7 +68,7 @@ func (s *Store) MakeRoom(ctx context.Context) error {
 		_, err = s.client.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical())
 	}
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
-		return fmt.Errorf("let etcd forget old revisions: %w", err)
+		return fmt.Errorf("let etcd forget old revisions: %w", forbidden(err))
 	}
 	if err := s.defragmentAll(ctx); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Store) defragmentAll(ctx context.Context) error {
 	}
 	for _, endpoint := range s.endpoints() {
 		if _, err := s.client.Defragment(ctx, endpoint); err != nil {
-			return fmt.Errorf("defragment etcd %s: %w", endpoint, err)
+			return fmt.Errorf("defragment etcd %s: %w", endpoint, forbidden(err))
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (s *Store) endFull(ctx context.Context) error {
 			continue
 		}
 		if _, err := s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
-			return fmt.Errorf("end the alarm of a full etcd: %w", err)
+			return fmt.Errorf("end the alarm of a full etcd: %w", forbidden(err))
 		}
 	}
 	return nil

@@ -33,6 +33,8 @@ type Store struct {
 	root   string
 	// rewind is nil where etcd is embedded.
 	rewind *rewind
+	// login is nil where etcd wants no user.
+	login *login
 	// defragment is the embedded etcd's, which does not take that over its own client.
 	defragment func() error
 }
@@ -41,7 +43,7 @@ func newStore(client *clientv3.Client) *Store { return &Store{client: client, ro
 
 // Within is a store whose keys all lie below prefix, so that the tests of a package can share one etcd.
 func (s *Store) Within(prefix string) *Store {
-	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind, defragment: s.defragment}
+	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind, login: s.login, defragment: s.defragment}
 }
 
 // Close disconnects a store that Dial connected.

@@ -53,7 +53,7 @@ var errRewound = errors.New("etcd came back with older data")
 // error is the reason, and the watcher begins again with a Snapshot.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		watching, stop := context.WithCancel(s.login.stream(clientv3.WithRequireLeader(ctx)))
 		defer stop()
 		_, rewound := s.Rewound()
 		go func() {

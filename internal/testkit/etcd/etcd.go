@@ -53,6 +53,14 @@ func TLS(ca, cert, key string) func(*embed.Config) {
 	}
 }
 
+// ServerTLS shows a certificate, and demands none of clients.
+func ServerTLS(cert, key string) func(*embed.Config) {
+	return func(cfg *embed.Config) {
+		cfg.ClientTLSInfo.CertFile, cfg.ClientTLSInfo.KeyFile = cert, key
+		cfg.ListenClientUrls[0].Scheme, cfg.AdvertiseClientUrls[0].Scheme = "https", "https"
+	}
+}
+
 // Start starts a server on port 2379 of a host, such as program.OwnHost, and ends it with the test. An address that
 // another test process may have as well fails where both run at once.
 func Start(t testing.TB, host string, options ...func(*embed.Config)) *Server {
