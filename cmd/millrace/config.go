@@ -12,7 +12,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/trace"
 )
 
@@ -44,12 +43,19 @@ type etcdConfig struct {
 	// https://192.0.2.1:2379. Default none: an etcd inside this process.
 	Endpoints []string `yaml:"endpoints"`
 	// CA signed the certificates of the cluster's members, for endpoints that begin with https; Cert and Key are
-	// this process's own. PEM files, relative to this file.
+	// this process's own, where the cluster demands one. PEM files, relative to this file.
 	CA   string `yaml:"ca"`
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 	// CRL is a file with lists of revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
+	// ServerName must be in the members' certificates. Default: the host of each endpoint.
+	ServerName string `yaml:"server_name"`
+	// Username is the one to log in as, where the cluster has authentication enabled. Default: nobody, or the common
+	// name of the certificate, which etcd takes for a user.
+	Username string `yaml:"username"`
+	// PasswordFile has its password, relative to this file. It is read at each log-in.
+	PasswordFile string `yaml:"password_file"`
 	// AllowPlaintext allows endpoints on other hosts that begin with http. A host on the way can then approve and
 	// change everything. Default false.
 	AllowPlaintext bool `yaml:"allow_plaintext"`
@@ -59,8 +65,39 @@ type etcdConfig struct {
 }
 
 type kafkaConfig struct {
-	// Brokers are host:port of some brokers, on the loopback for now. Default none: a bus inside this process.
+	// Brokers are host:port of some brokers. Default none: a bus inside this process.
 	Brokers []string `yaml:"brokers"`
+	// Prefix begins the names of all topics and groups, so that several installations share a cluster, and one rule
+	// of the cluster's is enough for one of them. Default none.
+	Prefix string `yaml:"prefix"`
+	// TLS secures the connections, also those on this host.
+	TLS kafkaTLS `yaml:"tls"`
+	// SASL logs in.
+	SASL kafkaSASL `yaml:"sasl"`
+	// AllowPlaintext allows brokers on other hosts without TLS. A host on the way can then read and write every
+	// message. Default false.
+	AllowPlaintext bool `yaml:"allow_plaintext"`
+}
+
+type kafkaTLS struct {
+	// CA signed the brokers' certificates; the host's own, such as /etc/ssl/certs/ca-certificates.crt, for brokers
+	// with a public one. PEM, relative to this file. Default none: no TLS.
+	CA string `yaml:"ca"`
+	// Cert and Key are this process's own, where the brokers demand one. PEM files, relative to this file.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// CRL is a file with lists of revoked certificates; empty: none is revoked.
+	CRL string `yaml:"crl"`
+	// ServerName must be in the brokers' certificates. Default: the host of each broker.
+	ServerName string `yaml:"server_name"`
+}
+
+type kafkaSASL struct {
+	// Mechanism is SCRAM-SHA-512, SCRAM-SHA-256 or PLAIN; PLAIN to other hosts over TLS only. Default none: no log-in.
+	Mechanism string `yaml:"mechanism"`
+	Username  string `yaml:"username"`
+	// PasswordFile has the password, relative to this file. It is read at each log-in.
+	PasswordFile string `yaml:"password_file"`
 }
 
 // commonField holds config's own keys in the document.
@@ -141,7 +178,7 @@ func loadConfig(path string) (*config, error) {
 	if err := cfg.TLS.check(cfg.Endpoints); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	for _, file := range []*string{&cfg.Etcd.CA, &cfg.Etcd.Cert, &cfg.Etcd.Key, &cfg.Etcd.CRL} {
+	for _, file := range append(cfg.Etcd.files(), cfg.Kafka.files()...) {
 		if *file != "" && !filepath.IsAbs(*file) {
 			*file = filepath.Join(filepath.Dir(path), *file)
 		}
@@ -149,8 +186,11 @@ func loadConfig(path string) (*config, error) {
 	if err := cfg.Tracing.Validate(); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	if err := state.CheckEndpoints(cfg.Etcd.Endpoints, state.Terms{TLS: cfg.Etcd.secured(), Plaintext: cfg.Etcd.AllowPlaintext}); err != nil {
+	if err := cfg.Etcd.check(); err != nil {
 		return nil, fmt.Errorf("configuration %s: etcd: %w", path, err)
+	}
+	if err := cfg.Kafka.check(); err != nil {
+		return nil, fmt.Errorf("configuration %s: kafka: %w", path, err)
 	}
 	if !filepath.IsAbs(cfg.Inventory) {
 		cfg.Inventory = filepath.Join(filepath.Dir(path), cfg.Inventory)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -69,6 +68,7 @@ func examineConfig(ctx context.Context, file string) (found []doctor.Finding) {
 	found = append(found, doctor.Finding{Area: "configuration", Subject: file, Level: doctor.OK, What: "is complete, and every setting is known"})
 	found = append(found, examineDisk(cfg.DataDir), examineTables(ctx, cfg))
 	found = append(found, examineCertificate(cfg.Etcd.Cert, cfg.Etcd.Key, "")...)
+	found = append(found, examineCertificate(cfg.Kafka.TLS.Cert, cfg.Kafka.TLS.Key, "")...)
 	if cfg.TLS.on() && !strings.Contains(cfg.TLS.Cert, serviceMark) {
 		found = append(found, examineCertificate(cfg.TLS.Cert, cfg.TLS.Key, cfg.TLS.CA)...)
 	}
@@ -76,11 +76,7 @@ func examineConfig(ctx context.Context, file string) (found []doctor.Finding) {
 		found = append(found, examineEtcd(ctx, cfg))
 	}
 	for _, broker := range cfg.Kafka.Brokers {
-		c, err := (&net.Dialer{Timeout: askTimeout}).DialContext(ctx, "tcp", broker)
-		if err == nil {
-			err = c.Close()
-		}
-		found = append(found, doctor.Answered("stores", "Kafka "+broker, err, "Start the broker, or correct kafka.brokers.", "MillraceDependencyNotReady"))
+		found = append(found, examineBroker(ctx, cfg.Kafka, broker))
 	}
 	return append(found, examineInventory(ctx, cfg.Inventory)...)
 }
@@ -125,7 +121,19 @@ func examineEtcd(ctx context.Context, cfg *config) doctor.Finding {
 	if err == nil {
 		err = errors.Join(s.Ready(ctx), s.Close())
 	}
-	return doctor.Answered("stores", "etcd "+strings.Join(cfg.Etcd.Endpoints, ","), err, "Start etcd, or correct etcd.endpoints and its certificates.", "MillraceDependencyNotReady")
+	return doctor.Answered("stores", "etcd "+strings.Join(cfg.Etcd.Endpoints, ","), err, "Start etcd, or correct etcd.endpoints, its certificates, or its user and password.", "MillraceDependencyNotReady")
+}
+
+// examineBroker logs in to one broker.
+func examineBroker(ctx context.Context, cfg kafkaConfig, broker string) doctor.Finding {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	cfg.Brokers = []string{broker}
+	b, _, err := cfg.open(mtls.Dependencies{Log: slog.New(slog.DiscardHandler)}, nil)
+	if err == nil {
+		err = errors.Join(b.Ready(ctx), b.Close())
+	}
+	return doctor.Answered("stores", "Kafka "+broker, err, "Start the broker, or correct kafka.brokers, kafka.tls or kafka.sasl.", "MillraceDependencyNotReady")
 }
 
 // examineCertificate looks at a certificate of ours and its key, if the configuration names them.

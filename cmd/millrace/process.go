@@ -111,12 +111,12 @@ func (p *process) openBus(ctx context.Context) error {
 		p.bus = memory
 		p.metrics.MustRegister(memory)
 	} else {
-		k := bus.DefaultKafkaConfiguration()
-		k.Brokers = p.cfg.Kafka.Brokers
-		k.Lost = p.messagesLost
-		kafka, err := bus.NewKafka(k)
+		kafka, credentials, err := p.cfg.Kafka.open(mtls.Dependencies{Log: p.log, Registerer: p.metrics}, p.messagesLost)
 		if err != nil {
 			return err
+		}
+		if credentials != nil {
+			p.renew(credentials)
 		}
 		p.bus = kafka
 		p.metrics.MustRegister(kafka)

@@ -31,7 +31,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"subject", "scenario, plans", "the code"},
 	{"table", "tables of the flow store", "the migrations"},
 	{"topic", "topics of the bus", "the code: 5"},
-	{"use", "inventory, etcd, peagent, routeragent and the like", "the code"},
+	{"use", "inventory, etcd, kafka, peagent, routeragent and the like", "the code"},
 	{"version", "version of the build", "the build: one"},
 	{"vpn", "VPNs", "the PEs' configuration"},
 	{"way", "password, link", "the code"},

@@ -39,11 +39,14 @@ func plant(t *testing.T) (folder string, args []string) {
 	cert, key := authority.Issue(t, "millrace")
 	write("router.pw", planted+"3 with two words\n")
 	write("store.pw", planted+"4\n")
+	write("etcd.pw", planted+"16 with two words\n")
+	write("kafka.pw", planted+"17 with two words\n")
 	config := write("millrace.yaml", `# a comment with `+planted+`5
 data_dir: `+folder+`
 inventory: inventory.yaml
 flowstore: {store: {servers: ["127.0.0.1:1"], username: u, password_file: store.pw}}
-etcd: {endpoints: ["http://root:`+planted+`6@127.0.0.1:1"]}
+etcd: {endpoints: ["http://root:`+planted+`6@127.0.0.1:1"], username: u, password_file: etcd.pw}
+kafka: {brokers: ["127.0.0.1:1"], sasl: {mechanism: SCRAM-SHA-512, username: u, password_file: kafka.pw}}
 `)
 	write("inventory.yaml", fmt.Sprintf("tls: {ca: %q, cert: %q, key: %q}\ndevices:\n  - {name: J, address: \"127.0.0.1:1\", loopback: 192.0.2.1, os: junos, username: noc, password_file: router.pw}\n", authority.CA, cert, key))
 	pem, err := os.ReadFile(key)
@@ -55,6 +58,7 @@ etcd: {endpoints: ["http://root:`+planted+`6@127.0.0.1:1"]}
 		`msg=request header="Authorization: Bearer ` + planted + `8"`,
 		`{"password":"` + planted + `9","x":1}`,
 		"the router's password is " + planted + "3 with two words, said somebody",
+		"etcd's is " + planted + "16 with two words, Kafka's " + planted + "17 with two words",
 		"nfs://user:" + planted + "10@host/",
 		"api_key=" + planted + "11&a=b",
 		string(pem),

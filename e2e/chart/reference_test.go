@@ -134,7 +134,7 @@ func TestSchemaKnowsEverySection(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(folder, "values.schema.json"))), &root); err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{"etcd": true, "tls": true}
+	known := map[string]bool{"etcd": true, "kafka": true, "tls": true}
 	for _, m := range regexp.MustCompile("(?m)^## `([a-z]+)`").FindAllStringSubmatch(read(t, "../../docs/reference/configuration.md"), -1) {
 		known[m[1]] = true
 	}

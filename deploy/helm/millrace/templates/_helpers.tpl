@@ -73,6 +73,15 @@ imagePullSecrets:
 {{- if .Values.etcd.tlsSecret }}
 - {name: etcd, mountPath: /etc/millrace-etcd, readOnly: true}
 {{- end }}
+{{- if .Values.etcd.passwordSecret }}
+- {name: etcd-password, mountPath: /etc/millrace-etcd-password, readOnly: true}
+{{- end }}
+{{- if .Values.kafka.tlsSecret }}
+- {name: kafka, mountPath: /etc/millrace-kafka, readOnly: true}
+{{- end }}
+{{- if .Values.kafka.passwordSecret }}
+- {name: kafka-password, mountPath: /etc/millrace-kafka-password, readOnly: true}
+{{- end }}
 {{- if .Values.clickhouse.passwordSecret }}
 - {name: clickhouse, mountPath: /etc/millrace-clickhouse, readOnly: true}
 {{- end }}
@@ -93,11 +102,32 @@ imagePullSecrets:
 - name: etcd
   secret: {secretName: {{ .Values.etcd.tlsSecret }}, defaultMode: 0440}
 {{- end }}
+{{- if .Values.etcd.passwordSecret }}
+- name: etcd-password
+  secret: {secretName: {{ .Values.etcd.passwordSecret }}, defaultMode: 0440}
+{{- end }}
+{{- if .Values.kafka.tlsSecret }}
+- name: kafka
+  secret: {secretName: {{ .Values.kafka.tlsSecret }}, defaultMode: 0440}
+{{- end }}
+{{- if .Values.kafka.passwordSecret }}
+- name: kafka-password
+  secret: {secretName: {{ .Values.kafka.passwordSecret }}, defaultMode: 0440}
+{{- end }}
 {{- if .Values.clickhouse.passwordSecret }}
 - name: clickhouse
   secret: {secretName: {{ .Values.clickhouse.passwordSecret }}, defaultMode: 0440}
 {{- end }}
 {{- end -}}
+{{- end -}}
+
+{{/* Files of TLS towards a server, which demands a certificate or does not. */}}
+{{- define "millrace.tls" -}}
+ca: {{ .folder }}/ca.crt
+{{- if .cert }}
+cert: {{ .folder }}/tls.crt
+key: {{ .folder }}/tls.key
+{{- end }}
 {{- end -}}
 
 {{/* millrace.yaml: what the chart decides, then the operator's own keys over it. */}}
@@ -116,8 +146,16 @@ imagePullSecrets:
 {{- if .Values.policies }}{{ $_ := set $config "policy" (dict "dir" "/etc/millrace-policies") }}{{ end -}}
 {{- if .Values.etcd.endpoints -}}
 {{- $etcd := dict "endpoints" .Values.etcd.endpoints -}}
-{{- if .Values.etcd.tlsSecret }}{{ $etcd = merge $etcd (dict "ca" "/etc/millrace-etcd/ca.crt" "cert" "/etc/millrace-etcd/tls.crt" "key" "/etc/millrace-etcd/tls.key") }}{{ end -}}
+{{- if .Values.etcd.tlsSecret }}{{ $etcd = merge $etcd (include "millrace.tls" (dict "folder" "/etc/millrace-etcd" "cert" .Values.etcd.clientCertificate) | fromYaml) }}{{ end -}}
+{{- if .Values.etcd.username }}{{ $etcd = merge $etcd (dict "username" .Values.etcd.username "password_file" "/etc/millrace-etcd-password/password") }}{{ end -}}
 {{- $_ := set $config "etcd" $etcd -}}
+{{- end -}}
+{{- if .Values.kafka.brokers -}}
+{{- $kafka := dict "brokers" .Values.kafka.brokers -}}
+{{- if .Values.kafka.prefix }}{{ $_ := set $kafka "prefix" .Values.kafka.prefix }}{{ end -}}
+{{- if .Values.kafka.tlsSecret }}{{ $_ := set $kafka "tls" (include "millrace.tls" (dict "folder" "/etc/millrace-kafka" "cert" .Values.kafka.clientCertificate) | fromYaml) }}{{ end -}}
+{{- if .Values.kafka.username }}{{ $_ := set $kafka "sasl" (dict "mechanism" .Values.kafka.mechanism "username" .Values.kafka.username "password_file" "/etc/millrace-kafka-password/password") }}{{ end -}}
+{{- $_ := set $config "kafka" $kafka -}}
 {{- end -}}
 {{- $store := dict "max_memory" (int64 .Values.clickhouse.maxMemory) "max_server_memory" (int64 .Values.clickhouse.maxServerMemory) -}}
 {{- if .Values.clickhouse.servers -}}
@@ -165,6 +203,18 @@ imagePullSecrets:
 {{- if and .Values.gateway.enabled (not (.Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1/HTTPRoute")) }}
 {{- fail "gateway.enabled: this cluster has no kind HTTPRoute; install the Gateway API first, or set it to false" }}
 {{- end }}
+{{- range list (list "etcd" .Values.etcd .Values.etcd.endpoints) (list "kafka" .Values.kafka .Values.kafka.brokers) }}
+{{- $name := index . 0 }}{{ $of := index . 1 }}{{ $there := index . 2 }}
+{{- if ne (empty $of.username) (empty $of.passwordSecret) }}
+{{- fail (printf "%s.username and %s.passwordSecret: set both or neither" $name $name) }}
+{{- end }}
+{{- if and (not $there) (or $of.username $of.tlsSecret) }}
+{{- fail (printf "%s.tlsSecret and %s.username are for servers, and none is named: set %s" $name $name (ternary "etcd.endpoints" "kafka.brokers" (eq $name "etcd"))) }}
+{{- end }}
+{{- end }}
+{{- if and .Values.kafka.brokers (not .Values.kafka.tlsSecret) (not (dig "kafka" "allow_plaintext" false .Values.config)) }}
+{{- fail "kafka.brokers needs kafka.tlsSecret: a host on the way could read and write every message. Make a secret with ca.crt, and name it" }}
+{{- end }}
 {{- if and .Values.ingress.enabled (or (not .Values.ingress.host) (not .Values.ingress.tlsSecret)) }}
 {{- fail "ingress.enabled needs ingress.host and ingress.tlsSecret: logins must not cross the network in plain text" }}
 {{- end }}
@@ -172,7 +222,7 @@ imagePullSecrets:
 {{- fail "gateway.enabled needs gateway.host and gateway.parentRefs" }}
 {{- end }}
 {{- with dig "limits" "memory" "" .Values.resources }}
-{{- $go := default "2463MiB" $.Values.goMemLimit }}
+{{- $go := default (ternary "2963MiB" "2463MiB" (gt (len $.Values.kafka.brokers) 0)) $.Values.goMemLimit }}
 {{- $engine := ternary 0 (int64 $.Values.clickhouse.maxServerMemory) (gt (len $.Values.clickhouse.servers) 0) }}
 {{- if lt (include "millrace.octets" . | int64) (add $engine (include "millrace.octets" (trimSuffix "B" $go) | int64)) }}
 {{- fail (printf "resources.limits.memory is %v, and the pod may need more: Go has up to %v (goMemLimit), and the engine %d octets (clickhouse.maxServerMemory). Give it more, or lower these" . $go $engine) }}
