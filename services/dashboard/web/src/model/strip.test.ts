@@ -13,6 +13,7 @@ function link(id: string, room: number, least: number, ...pieces: [number, numbe
   return create(LinkCalendarSchema, {
     link: { link: id },
     reservableBitsPerSecond: BigInt(room),
+    hardBitsPerSecond: BigInt(room * 1.2),
     leastFreeBitsPerSecond: BigInt(least),
     pieces: pieces.map(([start, end, free]) => ({ start: at(start), end: at(end), freeBitsPerSecond: BigInt(free) })),
   });
@@ -20,19 +21,23 @@ function link(id: string, room: number, least: number, ...pieces: [number, numbe
 
 test("pieces are bars as high as what is booked, cut at the window", () => {
   const bars = barsOf(link("a", 100, 25, [-5, 2, 25], [2, 5, 100], [5, 20, 50], [11, 12, 1]), window);
-  expect(bars.map((b) => [b.from, b.width, b.booked, b.over])).toEqual([
-    [0, 0.2, 0.75, false],
-    [0.2, 0.3, 0, false],
-    [0.5, 0.5, 0.5, false],
+  expect(bars.map((b) => [b.from, b.width, b.booked, b.beyond])).toEqual([
+    [0, 0.2, 0.75, undefined],
+    [0.2, 0.3, 0, undefined],
+    [0.5, 0.5, 0.5, undefined],
   ]);
 });
 
-test("a link with more booked than there is now is full and over", () => {
-  expect(barsOf(link("a", 100, -50, [0, 10, -50]), window)[0]).toMatchObject({ booked: 1, over: true });
+test.each([
+  [-1, "soft"],
+  [-20, "soft"],
+  [-21, "hard"],
+] as const)("a link with %i free of the soft cap is full, and beyond the %s one", (free, cap) => {
+  expect(barsOf(link("a", 100, free, [0, 10, free]), window)[0]).toMatchObject({ booked: 1, beyond: cap });
 });
 
-test("a link without room for circuits is full, not over", () => {
-  expect(barsOf(link("a", 0, 0, [0, 10, 0]), window)[0]).toMatchObject({ booked: 1, over: false });
+test("a link without room for circuits is full, not beyond it", () => {
+  expect(barsOf(link("a", 0, 0, [0, 10, 0]), window)[0]).toMatchObject({ booked: 1, beyond: undefined });
 });
 
 test("links with something booked come first, those with the least room first", () => {

@@ -9,9 +9,17 @@ export interface Bar {
   width: Share;
   /** How much is booked; 1 is all that circuits may use. */
   booked: Share;
-  /** More is booked than is there now. */
-  over: boolean;
+  /** More is booked than the soft cap, which an operator may allow, or more than the hard cap, which is too much. */
+  beyond: Cap | undefined;
   piece: FreePiece;
+}
+
+export type Cap = "soft" | "hard";
+
+/** The higher of a link's caps that is exceeded where so much is free of the soft one. */
+export function beyond(l: LinkCalendar, free: bigint): Cap | undefined {
+  if (free >= 0n) return undefined;
+  return l.reservableBitsPerSecond - free > l.hardBitsPerSecond ? "hard" : "soft";
 }
 
 export interface TimeWindow {
@@ -34,7 +42,7 @@ export function barsOf(l: LinkCalendar, w: TimeWindow): Bar[] {
     if (to <= from) return [];
     const free = Number(piece.freeBitsPerSecond);
     const booked = share(room > 0 ? Math.min(Math.max(1 - free / room, 0), 1) : 1);
-    return [{ from, width: share(to - from), booked, over: free < 0, piece }];
+    return [{ from, width: share(to - from), booked, beyond: beyond(l, piece.freeBitsPerSecond), piece }];
   });
 }
 

@@ -2,7 +2,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { useMemo, useState } from "react";
 import type { Blocker, LinkCalendar } from "../gen/millrace/circuits/v1/circuits_pb";
 import { rateOf, windowText } from "../model/circuits";
-import { type Bar, barsOf, coverOf, hourTicks, placeOf, type TimeWindow } from "../model/strip";
+import { type Bar, barsOf, beyond, type Cap, coverOf, hourTicks, placeOf, type TimeWindow } from "../model/strip";
 import { formatShare } from "../model/units";
 import { useLive, useNames, useStore } from "../state/hooks";
 import { Empty, Panel } from "./Panel";
@@ -85,11 +85,14 @@ interface StripProps {
 
 const percent = (part: number) => `${part * 100}%`;
 
+const tooMuch: Record<Cap, string> = { soft: "above the soft cap", hard: "too much" };
+
 function Strip({ calendar: l, window, selected, onSelect, marked, blockers }: StripProps) {
   const { linkName } = useNames();
   const name = linkName(l.link?.link ?? "");
   const least = l.leastFreeBitsPerSecond;
-  const figure = least < 0n ? `${rateOf(-least)} too much` : `${rateOf(least)} free`;
+  const exceeded = beyond(l, least);
+  const figure = exceeded ? `${rateOf(-least)} ${tooMuch[exceeded]}` : `${rateOf(least)} free`;
   return (
     <div className="strip" data-testid="strip" data-link={l.link?.link}>
       <button type="button" className="link" aria-pressed={selected} onClick={onSelect} title="List its circuits">
@@ -100,7 +103,7 @@ function Strip({ calendar: l, window, selected, onSelect, marked, blockers }: St
         {barsOf(l, window).map((b) => (
           <span
             key={b.from}
-            className={b.over ? "bar over" : "bar"}
+            className={b.beyond ? `bar beyond-${b.beyond}` : "bar"}
             style={{ left: percent(b.from), width: percent(b.width), height: percent(b.booked) }}
           />
         ))}
@@ -125,7 +128,10 @@ function Strip({ calendar: l, window, selected, onSelect, marked, blockers }: St
           );
         })}
       </div>
-      <span className={least < 0n ? "num bad-text" : "num dim"} title={`of ${rateOf(l.reservableBitsPerSecond)}`}>
+      <span
+        className={exceeded === "hard" ? "num bad-text" : "num dim"}
+        title={`of ${rateOf(l.reservableBitsPerSecond)}`}
+      >
         min {figure}
       </span>
     </div>
@@ -134,7 +140,8 @@ function Strip({ calendar: l, window, selected, onSelect, marked, blockers }: St
 
 function pieceText({ piece, booked }: Bar, l: LinkCalendar): string {
   const free = piece.freeBitsPerSecond;
-  const state = free < 0n ? `${rateOf(-free)} more booked than is there` : `${rateOf(free)} free`;
+  const exceeded = beyond(l, free);
+  const state = exceeded ? `${rateOf(-free)} ${tooMuch[exceeded]}` : `${rateOf(free)} free`;
   const room = rateOf(l.reservableBitsPerSecond);
   return `${windowText(piece.start, piece.end, windowClock)}: ${state} of ${room}, ${formatShare(booked)} booked`;
 }
