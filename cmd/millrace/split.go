@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/portcounters"
 	"github.com/millrace/millrace/internal/split"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -150,8 +150,6 @@ func shareOf(plan *policyv1.RouterPlan, port *policyv1.PortScheduling, beta stri
 	return 0
 }
 
-var queuePath = regexp.MustCompile(`^/qos/interfaces/interface\[interface-id=([^]]+)\]/output/queues/queue\[name=te-([^]]+)\]/state/(transmit-octets|transmit-pkts|dropped-pkts)$`)
-
 // countersOf reads a router's counters by port and queue. A day is asked for at a time: a series has so many points,
 // however long it is.
 func countersOf(ctx context.Context, flows flowv1connect.FlowStoreServiceClient, router string, days int, now time.Time) (map[string]map[string]split.Counters, error) {
@@ -159,25 +157,26 @@ func countersOf(ctx context.Context, flows flowv1connect.FlowStoreServiceClient,
 	for d := days; d > 0; d-- {
 		from := now.Add(-time.Duration(d) * 24 * time.Hour)
 		r, err := flows.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
-			Device: router, PathPrefix: "/qos/interfaces", From: timestamppb.New(from), To: timestamppb.New(from.Add(24 * time.Hour)),
+			Device: router, PathPrefix: portcounters.QueuePaths, From: timestamppb.New(from), To: timestamppb.New(from.Add(24 * time.Hour)),
 		}))
 		if err != nil {
 			return nil, err
 		}
 		for _, series := range r.Msg.GetSeries() {
-			m := queuePath.FindStringSubmatch(series.GetPath())
-			if m == nil {
+			counter, ok := portcounters.Parse(series.GetPath())
+			queue, owned := counter.PolicyQueue()
+			if !ok || !owned {
 				continue
 			}
-			if out[m[1]] == nil {
-				out[m[1]] = map[string]split.Counters{}
+			if out[counter.Port] == nil {
+				out[counter.Port] = map[string]split.Counters{}
 			}
-			c := out[m[1]][m[2]]
-			into := map[string]*[]split.Reading{"transmit-octets": &c.Octets, "transmit-pkts": &c.Packets, "dropped-pkts": &c.Drops}[m[3]]
-			for _, p := range series.GetPoints() {
-				*into = append(*into, split.Reading{At: p.GetTime().AsTime(), Value: p.GetValue()})
-			}
-			out[m[1]][m[2]] = c
+			c := out[counter.Port][queue]
+			into := map[portcounters.Leaf]*[]portcounters.Reading{
+				portcounters.SentOctets: &c.Octets, portcounters.SentPackets: &c.Packets, portcounters.Dropped: &c.Drops,
+			}[counter.Leaf]
+			*into = append(*into, portcounters.Readings(series)...)
+			out[counter.Port][queue] = c
 		}
 	}
 	return out, nil

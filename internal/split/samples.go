@@ -3,16 +3,12 @@ package split
 import (
 	"slices"
 	"time"
+
+	"github.com/millrace/millrace/internal/portcounters"
 )
 
-// Reading is one value of a counter of a router.
-type Reading struct {
-	At    time.Time
-	Value uint64
-}
-
 // Counters are those of one queue of a port, each oldest first.
-type Counters struct{ Octets, Packets, Drops []Reading }
+type Counters struct{ Octets, Packets, Drops []portcounters.Reading }
 
 // Steady is for how long no counter of a port may have gone back before a sample of it counts: after a restart loads
 // are unlike those before, and a counter of 32 bits goes back again and again, so that nothing it says is believed.
@@ -27,7 +23,7 @@ func Samples(capacity float64, alpha, beta Counters, step time.Duration, after t
 	var back []time.Time
 	from, to := after, time.Time{}
 	for q, c := range []Counters{alpha, beta} {
-		for k, list := range [][]Reading{c.Octets, c.Packets, c.Drops} {
+		for k, list := range [][]portcounters.Reading{c.Octets, c.Packets, c.Drops} {
 			var went []time.Time
 			lines[q][k], went = unwrap(list)
 			back = append(back, went...)
@@ -64,8 +60,8 @@ type point struct {
 
 // unwrap adds up what a counter grew by, and notes when it was seen to have gone back. A reading that is not newer than
 // the one before says nothing.
-func unwrap(list []Reading) (out curve, back []time.Time) {
-	sum, last := 0.0, Reading{}
+func unwrap(list []portcounters.Reading) (out curve, back []time.Time) {
+	sum, last := 0.0, portcounters.Reading{}
 	for i, r := range list {
 		if i > 0 && !r.At.After(last.At) {
 			continue

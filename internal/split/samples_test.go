@@ -4,12 +4,14 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/portcounters"
 )
 
 // counted makes readings of a counter that grows by so much a second, at these seconds.
-func counted(perSecond float64, seconds ...int) (out []Reading) {
+func counted(perSecond float64, seconds ...int) (out []portcounters.Reading) {
 	for _, s := range seconds {
-		out = append(out, Reading{At: midnight.Add(time.Duration(s) * time.Second), Value: uint64(perSecond * float64(s))})
+		out = append(out, portcounters.Reading{At: midnight.Add(time.Duration(s) * time.Second), Value: uint64(perSecond * float64(s))})
 	}
 	return out
 }
@@ -40,13 +42,13 @@ func TestSamplesAreWhatCountersGrewBy(t *testing.T) {
 
 // A router that restarts counts from 0. What it says counts again when it has counted for a while.
 func TestARouterThatRestartedIsNotBelievedForAWhile(t *testing.T) {
-	var beta, drops []Reading
+	var beta, drops []portcounters.Reading
 	for s := 0; s <= 600; s += 10 {
 		v := uint64(1e6 * s)
 		if s > 25 { // it restarted then
 			v = uint64(1e6 * (s - 25))
 		}
-		beta = append(beta, Reading{At: midnight.Add(time.Duration(s) * time.Second), Value: v})
+		beta = append(beta, portcounters.Reading{At: midnight.Add(time.Duration(s) * time.Second), Value: v})
 	}
 	steady := Counters{Octets: counted(1e6, 0, 600)}
 	if drops = append(drops, beta...); len(drops) != 61 {
@@ -78,7 +80,7 @@ func TestMissingCountersGiveNoSample(t *testing.T) {
 }
 
 func TestACounterThatStandsStillGrowsByNothing(t *testing.T) {
-	still := []Reading{{midnight, 1e9}, {midnight.Add(10 * time.Second), 1e9}, {midnight.Add(20 * time.Second), 1e9 + 125}}
+	still := []portcounters.Reading{{At: midnight, Value: 1e9}, {At: midnight.Add(10 * time.Second), Value: 1e9}, {At: midnight.Add(20 * time.Second), Value: 1e9 + 125}}
 	got := Samples(1e9, Counters{Octets: still}, Counters{Octets: still, Packets: still[:2], Drops: still}, 10*time.Second, time.Time{})
 	if len(got) != 2 || got[0].Alpha.Sent != 0 || got[1].Alpha.Sent != 100 {
 		t.Fatalf("%+v, want 0 and 100 bit/s", got)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/portcounters"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
@@ -23,12 +23,6 @@ const (
 	maxPorts = 8
 )
 
-// portCounter and queueCounter are the counters of openconfig-interfaces and openconfig-qos.
-var (
-	portCounter  = regexp.MustCompile(`^/interfaces/interface\[name=([^]]+)\]/state/counters/(out-octets|out-discards)$`)
-	queueCounter = regexp.MustCompile(`^/qos/interfaces/interface\[interface-id=([^]]+)\]/output/queues/queue\[name=([^]]+)\]/state/(transmit-octets|dropped-pkts)$`)
-)
-
 // portsNow are the ports of a router that sent most, or dropped anything, in the last minute. Without telemetry there
 // are none.
 func (c *Component) portsNow(ctx context.Context, router string) []*alphav1.PortNow {
@@ -36,7 +30,7 @@ func (c *Component) portsNow(ctx context.Context, router string) []*alphav1.Port
 	defer cancel()
 	var series []*flowv1.TelemetrySeries
 	now := c.deps.Now()
-	for _, prefix := range []string{"/interfaces/", "/qos/interfaces/"} {
+	for _, prefix := range []string{portcounters.PortPaths, portcounters.QueuePaths} {
 		r, err := c.deps.FlowStore.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
 			Device: router, PathPrefix: prefix, From: timestamppb.New(now.Add(-portsWindow)), To: timestamppb.New(now),
 		}))
@@ -59,19 +53,20 @@ func portsOf(router string, series []*flowv1.TelemetrySeries) []*alphav1.PortNow
 		return ports[name]
 	}
 	for _, s := range series {
-		rate := growth(s.GetPoints())
-		if m := portCounter.FindStringSubmatch(s.GetPath()); m != nil {
-			if p := port(m[1]); m[2] == "out-octets" {
-				p.BitsPerSecond = 8 * rate
-			} else {
-				p.DropsPerSecond = rate
-			}
-		} else if m := queueCounter.FindStringSubmatch(s.GetPath()); m != nil {
-			if q := queueOf(port(m[1]), m[2]); m[3] == "transmit-octets" {
-				q.BitsPerSecond = 8 * rate
-			} else {
-				q.DropsPerSecond = rate
-			}
+		counter, ok := portcounters.Parse(s.GetPath())
+		if !ok {
+			continue
+		}
+		p, rate := port(counter.Port), portcounters.Rate(portcounters.Readings(s))
+		switch counter.Leaf {
+		case portcounters.OutOctets:
+			p.BitsPerSecond = 8 * rate
+		case portcounters.OutDiscards:
+			p.DropsPerSecond = rate
+		case portcounters.SentOctets:
+			queueOf(p, counter.Queue).BitsPerSecond = 8 * rate
+		case portcounters.Dropped:
+			queueOf(p, counter.Queue).DropsPerSecond = rate
 		}
 	}
 	var out []*alphav1.PortNow
@@ -109,25 +104,6 @@ func drops(p *alphav1.PortNow) float64 {
 		queues += q.GetDropsPerSecond()
 	}
 	return max(queues, p.GetDropsPerSecond())
-}
-
-// growth is the mean of a counter per second. Where it went back, the router restarted: what it counted since is added.
-func growth(points []*flowv1.TelemetryPoint) float64 {
-	if len(points) < 2 {
-		return 0
-	}
-	sum := uint64(0)
-	for i, p := range points[1:] {
-		sum += p.GetValue()
-		if before := points[i].GetValue(); p.GetValue() >= before {
-			sum -= before
-		}
-	}
-	took := points[len(points)-1].GetTime().AsTime().Sub(points[0].GetTime().AsTime())
-	if took <= 0 {
-		return 0
-	}
-	return float64(sum) / took.Seconds()
 }
 
 // beside says in a sentence what stands beside an alarm.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/portcounters"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/guard"
@@ -54,9 +54,6 @@ func (r *run) watch(ctx context.Context, name string) (string, error) {
 	return "", ctx.Err()
 }
 
-// queueCounter is the path of a counter of packets that a queue sent or dropped.
-var queueCounter = regexp.MustCompile(`^/qos/interfaces/interface\[interface-id=(.+)\]/output/queues/queue\[name=(.+)\]/state/(transmit|dropped)-pkts$`)
-
 // queues are a router's queue counters since from, as services/flowstore has them.
 func (c *Component) queues(ctx context.Context, router string, from, to time.Time) ([]guard.Queue, error) {
 	if c.deps.Flows == nil {
@@ -65,7 +62,7 @@ func (c *Component) queues(ctx context.Context, router string, from, to time.Tim
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
 	answer, err := c.deps.Flows.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
-		Device: router, From: timestamppb.New(from), To: timestamppb.New(to), PathPrefix: "/qos/interfaces",
+		Device: router, From: timestamppb.New(from), To: timestamppb.New(to), PathPrefix: portcounters.QueuePaths,
 	}))
 	if err != nil {
 		return nil, err
@@ -76,27 +73,20 @@ func (c *Component) queues(ctx context.Context, router string, from, to time.Tim
 func queuesOf(series []*flowv1.TelemetrySeries) (out []guard.Queue) {
 	at := map[string]int{}
 	for _, s := range series {
-		m := queueCounter.FindStringSubmatch(s.GetPath())
-		if m == nil {
+		counter, ok := portcounters.Parse(s.GetPath())
+		if !ok || counter.Leaf != portcounters.SentPackets && counter.Leaf != portcounters.Dropped {
 			continue
 		}
-		name := m[1] + ":" + m[2]
+		name := counter.Port + ":" + counter.Queue
 		i, known := at[name]
 		if !known {
 			i, at[name], out = len(out), len(out), append(out, guard.Queue{Name: name})
 		}
-		if m[3] == "dropped" {
-			out[i].Dropped = samplesOf(s.GetPoints())
+		if counter.Leaf == portcounters.Dropped {
+			out[i].Dropped = portcounters.Readings(s)
 		} else {
-			out[i].Sent = samplesOf(s.GetPoints())
+			out[i].Sent = portcounters.Readings(s)
 		}
-	}
-	return out
-}
-
-func samplesOf(points []*flowv1.TelemetryPoint) (out []guard.Sample) {
-	for _, p := range points {
-		out = append(out, guard.Sample{At: p.GetTime().AsTime(), Value: p.GetValue()})
 	}
 	return out
 }

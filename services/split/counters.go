@@ -3,18 +3,15 @@ package split
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/portcounters"
 	"github.com/millrace/millrace/internal/split"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
-
-// queuePath is a counter of one of Millrace's queues, by openconfig-qos.
-var queuePath = regexp.MustCompile(`^/qos/interfaces/interface\[interface-id=([^]]+)\]/output/queues/queue\[name=te-([^]]+)\]/state/(transmit-octets|transmit-pkts|dropped-pkts)$`)
 
 // counters are a router's, by port and queue.
 type counters map[string]map[string]split.Counters
@@ -25,7 +22,7 @@ func (c *Component) read(ctx context.Context, router string, from, to time.Time)
 	out := counters{}
 	for ; from.Before(to); from = from.Add(24 * time.Hour) {
 		r, err := c.deps.Flows.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
-			Device: router, PathPrefix: "/qos/interfaces", From: timestamppb.New(from), To: timestamppb.New(earlier(from.Add(24*time.Hour), to)),
+			Device: router, PathPrefix: portcounters.QueuePaths, From: timestamppb.New(from), To: timestamppb.New(earlier(from.Add(24*time.Hour), to)),
 		}))
 		if err != nil {
 			return nil, fmt.Errorf("read the counters of %s: %w", router, err)
@@ -44,18 +41,20 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// add appends the readings of a series, if it is of a queue that Millrace configured.
 func (c counters) add(series *flowv1.TelemetrySeries) {
-	m := queuePath.FindStringSubmatch(series.GetPath())
-	if m == nil {
+	counter, ok := portcounters.Parse(series.GetPath())
+	queue, owned := counter.PolicyQueue()
+	if !ok || !owned {
 		return
 	}
-	if c[m[1]] == nil {
-		c[m[1]] = map[string]split.Counters{}
+	if c[counter.Port] == nil {
+		c[counter.Port] = map[string]split.Counters{}
 	}
-	q := c[m[1]][m[2]]
-	into := map[string]*[]split.Reading{"transmit-octets": &q.Octets, "transmit-pkts": &q.Packets, "dropped-pkts": &q.Drops}[m[3]]
-	for _, p := range series.GetPoints() {
-		*into = append(*into, split.Reading{At: p.GetTime().AsTime(), Value: p.GetValue()})
-	}
-	c[m[1]][m[2]] = q
+	q := c[counter.Port][queue]
+	into := map[portcounters.Leaf]*[]portcounters.Reading{
+		portcounters.SentOctets: &q.Octets, portcounters.SentPackets: &q.Packets, portcounters.Dropped: &q.Drops,
+	}[counter.Leaf]
+	*into = append(*into, portcounters.Readings(series)...)
+	c[counter.Port][queue] = q
 }

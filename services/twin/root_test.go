@@ -157,17 +157,6 @@ func TestAPortWithoutCountersIsLeftOutAndReported(t *testing.T) {
 	}
 }
 
-func TestACounterIsReadOverARestart(t *testing.T) {
-	if got := growth(series(portPath, 1000, 2000, 500).GetPoints()); got != 75 {
-		t.Errorf("%g a second, want 75: 1,000 before the restart and 500 after it, in 20 s", got)
-	}
-	for _, few := range [][]uint64{nil, {7}} {
-		if got := growth(series(portPath, few...).GetPoints()); got != 0 {
-			t.Errorf("%g a second of %d points", got, len(few))
-		}
-	}
-}
-
 func TestAShippedScenario(t *testing.T) {
 	r := ask(t, client(t, nil, nil), &twinv1.PredictRequest{Seed: 1, Subject: &twinv1.PredictRequest_Scenario{Scenario: &twinv1.Scenario{Name: "geant-lbe-whatif"}}})
 	if len(r.GetMetrics()) == 0 || len(r.GetVerdicts()) == 0 || r.GetPacketHops() == 0 {

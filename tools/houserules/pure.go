@@ -10,6 +10,7 @@ import (
 var pureFolders = []string{
 	"collectors/flow/decode",
 	"internal/configentry",
+	"internal/portcounters",
 	"internal/rights",
 	"internal/shares",
 	"internal/split",

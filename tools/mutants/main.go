@@ -33,6 +33,7 @@ const searches = "^Test(Exhaustive|TheSearchMisses)"
 
 var targets = []target{
 	{folder: "internal/configentry"},
+	{folder: "internal/portcounters"},
 	{folder: "internal/rights"},
 	{folder: "internal/shares"},
 	// Days of simulated loads, tens of seeds each: the tables hold the same rules.

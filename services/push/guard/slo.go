@@ -2,8 +2,11 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/millrace/millrace/internal/portcounters"
 )
 
 // SLO is what the canary router must keep while it is watched.
@@ -14,16 +17,10 @@ type SLO struct {
 	MinPackets uint64
 }
 
-// Sample is one reading of a counter.
-type Sample struct {
-	At    time.Time
-	Value uint64
-}
-
 // Queue is what one queue's counters read, oldest first.
 type Queue struct {
 	Name          string
-	Sent, Dropped []Sample
+	Sent, Dropped []portcounters.Reading
 }
 
 // Outcome of watching a canary router.
@@ -48,7 +45,10 @@ func (s SLO) Judge(queues []Queue, from, until, now time.Time) (Outcome, string)
 		if uncovered == "" && !q.covers(half) {
 			uncovered = q.Name
 		}
-		sent, dropped := growth(q.Sent, &newest), growth(q.Dropped, &newest)
+		sent, dropped := portcounters.Growth(q.Sent), portcounters.Growth(q.Dropped)
+		for _, r := range slices.Concat(q.Sent, q.Dropped) {
+			newest = later(newest, r.At)
+		}
 		packets, drops = packets+sent+dropped, drops+dropped
 		if offered := sent + dropped; offered >= max(s.MinPackets, 1) && float64(dropped) > s.MaxDrops*float64(offered) {
 			return Broken, fmt.Sprintf("queue %s dropped %s of %d packets, more than %s", q.Name, percent(float64(dropped)/float64(offered)), offered, percent(s.MaxDrops))
@@ -71,29 +71,17 @@ func (s SLO) Judge(queues []Queue, from, until, now time.Time) (Outcome, string)
 // half.
 func (q Queue) covers(half time.Time) bool {
 	before, after := false, false
-	for _, samples := range [][]Sample{q.Sent, q.Dropped} {
-		for _, s := range samples {
-			before, after = before || s.At.Before(half), after || !s.At.Before(half)
-		}
+	for _, r := range slices.Concat(q.Sent, q.Dropped) {
+		before, after = before || r.At.Before(half), after || !r.At.Before(half)
 	}
 	return before || !after
 }
 
-// growth is by how much a counter rose, and when it was read last. One that falls has started again at 0.
-func growth(samples []Sample, newest *time.Time) (sum uint64) {
-	for i, s := range samples {
-		if s.At.After(*newest) {
-			*newest = s.At
-		}
-		switch {
-		case i == 0:
-		case s.Value >= samples[i-1].Value:
-			sum += s.Value - samples[i-1].Value
-		default:
-			sum += s.Value
-		}
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	return sum
+	return a
 }
 
 // percent has three significant figures.

@@ -3,12 +3,14 @@ package guard
 import (
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/portcounters"
 )
 
 // series are readings every ten seconds from the start on.
-func series(values ...uint64) (out []Sample) {
+func series(values ...uint64) (out []portcounters.Reading) {
 	for i, v := range values {
-		out = append(out, Sample{time.Unix(int64(10*i), 0), v})
+		out = append(out, portcounters.Reading{At: time.Unix(int64(10*i), 0), Value: v})
 	}
 	return out
 }

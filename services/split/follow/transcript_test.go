@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/portcounters"
 	"github.com/millrace/millrace/internal/split"
 )
 
@@ -56,9 +57,9 @@ func (w *world) send(share int) {
 	}
 	for q, counted := range w.counted {
 		c := &w.readings[q]
-		for k, list := range []*[]split.Reading{&c.Octets, &c.Packets, &c.Drops} {
-			*list = append(*list, split.Reading{At: w.now, Value: counted[k]})
-			*list = slices.DeleteFunc(*list, func(r split.Reading) bool { return r.At.Before(w.f.Newest.At.Add(-split.Steady)) })
+		for k, list := range []*[]portcounters.Reading{&c.Octets, &c.Packets, &c.Drops} {
+			*list = append(*list, portcounters.Reading{At: w.now, Value: counted[k]})
+			*list = slices.DeleteFunc(*list, func(r portcounters.Reading) bool { return r.At.Before(w.f.Newest.At.Add(-split.Steady)) })
 		}
 	}
 }
