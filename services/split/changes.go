@@ -25,12 +25,13 @@ type history struct {
 	busy string
 }
 
-func (c *Component) history(ctx context.Context) (history, error) {
+// changes are the newest change sets of all policies, newest first.
+func (c *Component) changes(ctx context.Context) ([]*pushv1.ChangeSet, error) {
 	r, err := c.deps.Changes.List(ctx, connect.NewRequest(&pushv1.ListRequest{Limit: listed, Brief: true}))
 	if err != nil {
-		return history{}, fmt.Errorf("read change sets: %w", err)
+		return nil, fmt.Errorf("read change sets: %w", err)
 	}
-	return historyOf(r.Msg.GetChanges()), nil
+	return r.Msg.GetChanges(), nil
 }
 
 // historyOf takes change sets, newest first.
@@ -43,9 +44,15 @@ func historyOf(all []*pushv1.ChangeSet) (out history) {
 			out.busy = fmt.Sprintf("change set %s is being applied", cs.GetId())
 		}
 	}
+	out.changes = changesOf(all, out.policy)
+	return out
+}
+
+// changesOf are those of a policy. One that mends routers leaves what is in force as it is.
+func changesOf(all []*pushv1.ChangeSet, policy string) (out []follow.Change) {
 	for _, cs := range all {
-		if cs.GetPolicy() == out.policy && len(cs.GetRepairs()) == 0 {
-			out.changes = append(out.changes, changeOf(cs))
+		if cs.GetPolicy() == policy && len(cs.GetRepairs()) == 0 {
+			out = append(out, changeOf(cs))
 		}
 	}
 	return out

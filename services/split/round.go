@@ -33,10 +33,11 @@ func (c *Component) round(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find out who leads: %w", err)
 	}
-	h, err := c.history(ctx)
+	all, err := c.changes(ctx)
 	if err != nil {
 		return err
 	}
+	h := historyOf(all)
 	plan, idle, err := c.plan(ctx, h)
 	if err != nil {
 		return err
@@ -77,22 +78,31 @@ func (c *Component) plan(ctx context.Context, h history) (plan *policyv1.PlanRes
 	if c.idle != "" && now.Before(c.asked.Add(askAgain)) {
 		return nil, c.idle, nil
 	}
-	req := &policyv1.PlanRequest{Policy: h.policy}
-	for port, share := range follow.SplitsAt(h.changes, now) {
-		req.Splits = append(req.Splits, &policyv1.PortSplit{Router: port.Router, Interface: port.Interface, Beta: uint32(share)})
-	}
-	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(req))
+	plan, err = c.planOf(ctx, h.policy, h.changes, now)
 	if err != nil {
-		return nil, "", fmt.Errorf("plan policy %s: %w", h.policy, err)
+		return nil, "", err
 	}
 	c.idle, c.asked = "", now
-	switch of := r.Msg.GetSplit(); {
+	switch of := plan.GetSplit(); {
 	case of == nil:
 		c.idle = fmt.Sprintf("policy %s, which is in force, has no split", h.policy)
 	case of.GetFollow() == string(follow.Off) && len(of.GetExcept()) == 0:
 		c.idle = fmt.Sprintf("policy %s, which is in force, says split.follow: off", h.policy)
 	}
-	return r.Msg, c.idle, nil
+	return plan, c.idle, nil
+}
+
+// planOf is the plan of a policy with its splits in force, by its change sets.
+func (c *Component) planOf(ctx context.Context, policy string, changes []follow.Change, now time.Time) (*policyv1.PlanResponse, error) {
+	req := &policyv1.PlanRequest{Policy: policy}
+	for port, share := range follow.SplitsAt(changes, now) {
+		req.Splits = append(req.Splits, &policyv1.PortSplit{Router: port.Router, Interface: port.Interface, Beta: uint32(share)})
+	}
+	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(req))
+	if err != nil {
+		return nil, fmt.Errorf("plan policy %s: %w", policy, err)
+	}
+	return r.Msg, nil
 }
 
 // move is a port for which a share is requested.

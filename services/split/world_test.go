@@ -63,7 +63,13 @@ func (n *neighbours) Plan(_ context.Context, r *connect.Request[policyv1.PlanReq
 	n.plans = append(n.plans, r.Msg)
 	plan := &policyv1.RouterPlan{Router: "wr", Queues: []*policyv1.Queue{{Name: "beta", Weight: 5}, {Name: "alpha", Weight: 95}}}
 	for _, name := range n.ports {
-		plan.Ports = append(plan.Ports, &policyv1.PortScheduling{Interface: name, Speed: 10e9})
+		port := &policyv1.PortScheduling{Interface: name, Speed: 10e9}
+		for _, s := range r.Msg.GetSplits() {
+			if s.GetInterface() == name {
+				port.Split = s.GetBeta()
+			}
+		}
+		plan.Ports = append(plan.Ports, port)
 	}
 	return connect.NewResponse(&policyv1.PlanResponse{Plans: []*policyv1.RouterPlan{plan}, Split: n.split}), nil
 }

@@ -324,6 +324,216 @@ func (x *Port) GetBudget() uint32 {
 	return 0
 }
 
+type AdviseRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Policy string                 `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// How many days of counters are read, 1 to 14; the forecast needs more than one.
+	Days          uint32 `protobuf:"varint,2,opt,name=days,proto3" json:"days,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdviseRequest) Reset() {
+	*x = AdviseRequest{}
+	mi := &file_millrace_split_v1_split_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdviseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdviseRequest) ProtoMessage() {}
+
+func (x *AdviseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_split_v1_split_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdviseRequest.ProtoReflect.Descriptor instead.
+func (*AdviseRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_split_v1_split_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AdviseRequest) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *AdviseRequest) GetDays() uint32 {
+	if x != nil {
+		return x.Days
+	}
+	return 0
+}
+
+type AdviseResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Policy string                 `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// In the order of routers and ports.
+	Ports         []*Advice `protobuf:"bytes,2,rep,name=ports,proto3" json:"ports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdviseResponse) Reset() {
+	*x = AdviseResponse{}
+	mi := &file_millrace_split_v1_split_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdviseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdviseResponse) ProtoMessage() {}
+
+func (x *AdviseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_split_v1_split_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdviseResponse.ProtoReflect.Descriptor instead.
+func (*AdviseResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_split_v1_split_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AdviseResponse) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *AdviseResponse) GetPorts() []*Advice {
+	if x != nil {
+		return x.Ports
+	}
+	return nil
+}
+
+// Advice is what the law says of one port.
+type Advice struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Router    string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
+	Interface string                 `protobuf:"bytes,2,opt,name=interface,proto3" json:"interface,omitempty"`
+	// What beta is guaranteed, and should be, percent of the port.
+	Share  uint32 `protobuf:"varint,3,opt,name=share,proto3" json:"share,omitempty"`
+	Should uint32 `protobuf:"varint,4,opt,name=should,proto3" json:"should,omitempty"`
+	// The rule that decided (docs/reference/split.md), and its reason.
+	Rule string `protobuf:"bytes,5,opt,name=rule,proto3" json:"rule,omitempty"`
+	Why  string `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+	// Beta's demand now and the highest that is forecast, percent of the port.
+	DemandPercent   float64 `protobuf:"fixed64,7,opt,name=demand_percent,json=demandPercent,proto3" json:"demand_percent,omitempty"`
+	ForecastPercent float64 `protobuf:"fixed64,8,opt,name=forecast_percent,json=forecastPercent,proto3" json:"forecast_percent,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Advice) Reset() {
+	*x = Advice{}
+	mi := &file_millrace_split_v1_split_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Advice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Advice) ProtoMessage() {}
+
+func (x *Advice) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_split_v1_split_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Advice.ProtoReflect.Descriptor instead.
+func (*Advice) Descriptor() ([]byte, []int) {
+	return file_millrace_split_v1_split_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Advice) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *Advice) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *Advice) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *Advice) GetShould() uint32 {
+	if x != nil {
+		return x.Should
+	}
+	return 0
+}
+
+func (x *Advice) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Advice) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Advice) GetDemandPercent() float64 {
+	if x != nil {
+		return x.DemandPercent
+	}
+	return 0
+}
+
+func (x *Advice) GetForecastPercent() float64 {
+	if x != nil {
+		return x.ForecastPercent
+	}
+	return 0
+}
+
 var File_millrace_split_v1_split_proto protoreflect.FileDescriptor
 
 const file_millrace_split_v1_split_proto_rawDesc = "" +
@@ -355,9 +565,26 @@ const file_millrace_split_v1_split_proto_rawDesc = "" +
 	"\n" +
 	"held_until\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x12\x14\n" +
 	"\x05moves\x18\x10 \x01(\rR\x05moves\x12\x16\n" +
-	"\x06budget\x18\x11 \x01(\rR\x06budget2x\n" +
+	"\x06budget\x18\x11 \x01(\rR\x06budget\";\n" +
+	"\rAdviseRequest\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x12\n" +
+	"\x04days\x18\x02 \x01(\rR\x04days\"Y\n" +
+	"\x0eAdviseResponse\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\x12/\n" +
+	"\x05ports\x18\x02 \x03(\v2\x19.millrace.split.v1.AdviceR\x05ports\"\xe4\x01\n" +
+	"\x06Advice\x12\x16\n" +
+	"\x06router\x18\x01 \x01(\tR\x06router\x12\x1c\n" +
+	"\tinterface\x18\x02 \x01(\tR\tinterface\x12\x14\n" +
+	"\x05share\x18\x03 \x01(\rR\x05share\x12\x16\n" +
+	"\x06should\x18\x04 \x01(\rR\x06should\x12\x12\n" +
+	"\x04rule\x18\x05 \x01(\tR\x04rule\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\x12%\n" +
+	"\x0edemand_percent\x18\a \x01(\x01R\rdemandPercent\x12)\n" +
+	"\x10forecast_percent\x18\b \x01(\x01R\x0fforecastPercent2\xe2\x01\n" +
 	"\fSplitService\x12h\n" +
 	"\x06Status\x12 .millrace.split.v1.StatusRequest\x1a!.millrace.split.v1.StatusResponse\"\x19\xea\xb5\x18\x15\b\x02\x1a\x112\x0f\n" +
+	"\x05ports\x12\x06router\x12h\n" +
+	"\x06Advise\x12 .millrace.split.v1.AdviseRequest\x1a!.millrace.split.v1.AdviseResponse\"\x19\xea\xb5\x18\x15\b\x02\x1a\x112\x0f\n" +
 	"\x05ports\x12\x06routerB\xcb\x01\n" +
 	"\x15com.millrace.split.v1B\n" +
 	"SplitProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/split/v1;splitv1\xa2\x02\x03MSX\xaa\x02\x11Millrace.Split.V1\xca\x02\x11Millrace\\Split\\V1\xe2\x02\x1dMillrace\\Split\\V1\\GPBMetadata\xea\x02\x13Millrace::Split::V1b\x06proto3"
@@ -374,25 +601,31 @@ func file_millrace_split_v1_split_proto_rawDescGZIP() []byte {
 	return file_millrace_split_v1_split_proto_rawDescData
 }
 
-var file_millrace_split_v1_split_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_millrace_split_v1_split_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_millrace_split_v1_split_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 0: millrace.split.v1.StatusRequest
 	(*StatusResponse)(nil),        // 1: millrace.split.v1.StatusResponse
 	(*Port)(nil),                  // 2: millrace.split.v1.Port
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*AdviseRequest)(nil),         // 3: millrace.split.v1.AdviseRequest
+	(*AdviseResponse)(nil),        // 4: millrace.split.v1.AdviseResponse
+	(*Advice)(nil),                // 5: millrace.split.v1.Advice
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
 }
 var file_millrace_split_v1_split_proto_depIdxs = []int32{
-	3, // 0: millrace.split.v1.StatusResponse.decided:type_name -> google.protobuf.Timestamp
+	6, // 0: millrace.split.v1.StatusResponse.decided:type_name -> google.protobuf.Timestamp
 	2, // 1: millrace.split.v1.StatusResponse.ports:type_name -> millrace.split.v1.Port
-	3, // 2: millrace.split.v1.Port.sampled:type_name -> google.protobuf.Timestamp
-	3, // 3: millrace.split.v1.Port.held_until:type_name -> google.protobuf.Timestamp
-	0, // 4: millrace.split.v1.SplitService.Status:input_type -> millrace.split.v1.StatusRequest
-	1, // 5: millrace.split.v1.SplitService.Status:output_type -> millrace.split.v1.StatusResponse
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 2: millrace.split.v1.Port.sampled:type_name -> google.protobuf.Timestamp
+	6, // 3: millrace.split.v1.Port.held_until:type_name -> google.protobuf.Timestamp
+	5, // 4: millrace.split.v1.AdviseResponse.ports:type_name -> millrace.split.v1.Advice
+	0, // 5: millrace.split.v1.SplitService.Status:input_type -> millrace.split.v1.StatusRequest
+	3, // 6: millrace.split.v1.SplitService.Advise:input_type -> millrace.split.v1.AdviseRequest
+	1, // 7: millrace.split.v1.SplitService.Status:output_type -> millrace.split.v1.StatusResponse
+	4, // 8: millrace.split.v1.SplitService.Advise:output_type -> millrace.split.v1.AdviseResponse
+	7, // [7:9] is the sub-list for method output_type
+	5, // [5:7] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_millrace_split_v1_split_proto_init() }
@@ -406,7 +639,7 @@ func file_millrace_split_v1_split_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_split_v1_split_proto_rawDesc), len(file_millrace_split_v1_split_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

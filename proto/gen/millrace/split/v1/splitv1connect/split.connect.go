@@ -37,12 +37,17 @@ const (
 const (
 	// SplitServiceStatusProcedure is the fully-qualified name of the SplitService's Status RPC.
 	SplitServiceStatusProcedure = "/millrace.split.v1.SplitService/Status"
+	// SplitServiceAdviseProcedure is the fully-qualified name of the SplitService's Advise RPC.
+	SplitServiceAdviseProcedure = "/millrace.split.v1.SplitService/Advise"
 )
 
 // SplitServiceClient is a client for the millrace.split.v1.SplitService service.
 type SplitServiceClient interface {
 	// Status says, for each port of the policy in force, what is decided there, and why nothing moves. It changes nothing.
 	Status(context.Context, *connect.Request[v1.StatusRequest]) (*connect.Response[v1.StatusResponse], error)
+	// Advise says what the law decides now for each port of any policy with a split, as if each had had its present share
+	// for as long as its counters are read. It changes nothing.
+	Advise(context.Context, *connect.Request[v1.AdviseRequest]) (*connect.Response[v1.AdviseResponse], error)
 }
 
 // NewSplitServiceClient constructs a client for the millrace.split.v1.SplitService service. By
@@ -62,12 +67,19 @@ func NewSplitServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(splitServiceMethods.ByName("Status")),
 			connect.WithClientOptions(opts...),
 		),
+		advise: connect.NewClient[v1.AdviseRequest, v1.AdviseResponse](
+			httpClient,
+			baseURL+SplitServiceAdviseProcedure,
+			connect.WithSchema(splitServiceMethods.ByName("Advise")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // splitServiceClient implements SplitServiceClient.
 type splitServiceClient struct {
 	status *connect.Client[v1.StatusRequest, v1.StatusResponse]
+	advise *connect.Client[v1.AdviseRequest, v1.AdviseResponse]
 }
 
 // Status calls millrace.split.v1.SplitService.Status.
@@ -75,10 +87,18 @@ func (c *splitServiceClient) Status(ctx context.Context, req *connect.Request[v1
 	return c.status.CallUnary(ctx, req)
 }
 
+// Advise calls millrace.split.v1.SplitService.Advise.
+func (c *splitServiceClient) Advise(ctx context.Context, req *connect.Request[v1.AdviseRequest]) (*connect.Response[v1.AdviseResponse], error) {
+	return c.advise.CallUnary(ctx, req)
+}
+
 // SplitServiceHandler is an implementation of the millrace.split.v1.SplitService service.
 type SplitServiceHandler interface {
 	// Status says, for each port of the policy in force, what is decided there, and why nothing moves. It changes nothing.
 	Status(context.Context, *connect.Request[v1.StatusRequest]) (*connect.Response[v1.StatusResponse], error)
+	// Advise says what the law decides now for each port of any policy with a split, as if each had had its present share
+	// for as long as its counters are read. It changes nothing.
+	Advise(context.Context, *connect.Request[v1.AdviseRequest]) (*connect.Response[v1.AdviseResponse], error)
 }
 
 // NewSplitServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -94,10 +114,18 @@ func NewSplitServiceHandler(svc SplitServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(splitServiceMethods.ByName("Status")),
 		connect.WithHandlerOptions(opts...),
 	)
+	splitServiceAdviseHandler := connect.NewUnaryHandler(
+		SplitServiceAdviseProcedure,
+		svc.Advise,
+		connect.WithSchema(splitServiceMethods.ByName("Advise")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.split.v1.SplitService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case SplitServiceStatusProcedure:
 			splitServiceStatusHandler.ServeHTTP(w, r)
+		case SplitServiceAdviseProcedure:
+			splitServiceAdviseHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -109,4 +137,8 @@ type UnimplementedSplitServiceHandler struct{}
 
 func (UnimplementedSplitServiceHandler) Status(context.Context, *connect.Request[v1.StatusRequest]) (*connect.Response[v1.StatusResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.split.v1.SplitService.Status is not implemented"))
+}
+
+func (UnimplementedSplitServiceHandler) Advise(context.Context, *connect.Request[v1.AdviseRequest]) (*connect.Response[v1.AdviseResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.split.v1.SplitService.Advise is not implemented"))
 }

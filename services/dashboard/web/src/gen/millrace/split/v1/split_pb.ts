@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/split/v1/split.proto.
  */
 export const file_millrace_split_v1_split: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9zcGxpdC92MS9zcGxpdC5wcm90bxIRbWlsbHJhY2Uuc3BsaXQudjEiDwoNU3RhdHVzUmVxdWVzdCKSAQoOU3RhdHVzUmVzcG9uc2USDgoGcG9saWN5GAEgASgJEgwKBGlkbGUYAiABKAkSDQoFbGVhZHMYAyABKAgSKwoHZGVjaWRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFcG9ydHMYBSADKAsyFy5taWxscmFjZS5zcGxpdC52MS5Qb3J0IokDCgRQb3J0Eg4KBnJvdXRlchgBIAEoCRIRCglpbnRlcmZhY2UYAiABKAkSDgoGZm9sbG93GAMgASgJEg0KBXNoYXJlGAQgASgNEg4KBnNob3VsZBgFIAEoDRIMCgRydWxlGAYgASgJEgsKA3doeRgHIAEoCRIWCg5kZW1hbmRfcGVyY2VudBgIIAEoARIYChBmb3JlY2FzdF9wZXJjZW50GAkgASgBEh0KFWFscGhhX2JpdHNfcGVyX3NlY29uZBgKIAEoARIcChRiZXRhX2JpdHNfcGVyX3NlY29uZBgLIAEoARIZChFiZXRhX2xvc3NfcGVyY2VudBgMIAEoARIrCgdzYW1wbGVkGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZjaGFuZ2UYDiABKAkSLgoKaGVsZF91bnRpbBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbW92ZXMYECABKA0SDgoGYnVkZ2V0GBEgASgNMngKDFNwbGl0U2VydmljZRJoCgZTdGF0dXMSIC5taWxscmFjZS5zcGxpdC52MS5TdGF0dXNSZXF1ZXN0GiEubWlsbHJhY2Uuc3BsaXQudjEuU3RhdHVzUmVzcG9uc2UiGeq1GBUIAhoRMg8KBXBvcnRzEgZyb3V0ZXJCywEKFWNvbS5taWxscmFjZS5zcGxpdC52MUIKU3BsaXRQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9zcGxpdC92MTtzcGxpdHYxogIDTVNYqgIRTWlsbHJhY2UuU3BsaXQuVjHKAhFNaWxscmFjZVxTcGxpdFxWMeICHU1pbGxyYWNlXFNwbGl0XFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OlNwbGl0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("Ch1taWxscmFjZS9zcGxpdC92MS9zcGxpdC5wcm90bxIRbWlsbHJhY2Uuc3BsaXQudjEiDwoNU3RhdHVzUmVxdWVzdCKSAQoOU3RhdHVzUmVzcG9uc2USDgoGcG9saWN5GAEgASgJEgwKBGlkbGUYAiABKAkSDQoFbGVhZHMYAyABKAgSKwoHZGVjaWRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFcG9ydHMYBSADKAsyFy5taWxscmFjZS5zcGxpdC52MS5Qb3J0IokDCgRQb3J0Eg4KBnJvdXRlchgBIAEoCRIRCglpbnRlcmZhY2UYAiABKAkSDgoGZm9sbG93GAMgASgJEg0KBXNoYXJlGAQgASgNEg4KBnNob3VsZBgFIAEoDRIMCgRydWxlGAYgASgJEgsKA3doeRgHIAEoCRIWCg5kZW1hbmRfcGVyY2VudBgIIAEoARIYChBmb3JlY2FzdF9wZXJjZW50GAkgASgBEh0KFWFscGhhX2JpdHNfcGVyX3NlY29uZBgKIAEoARIcChRiZXRhX2JpdHNfcGVyX3NlY29uZBgLIAEoARIZChFiZXRhX2xvc3NfcGVyY2VudBgMIAEoARIrCgdzYW1wbGVkGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZjaGFuZ2UYDiABKAkSLgoKaGVsZF91bnRpbBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbW92ZXMYECABKA0SDgoGYnVkZ2V0GBEgASgNIi0KDUFkdmlzZVJlcXVlc3QSDgoGcG9saWN5GAEgASgJEgwKBGRheXMYAiABKA0iSgoOQWR2aXNlUmVzcG9uc2USDgoGcG9saWN5GAEgASgJEigKBXBvcnRzGAIgAygLMhkubWlsbHJhY2Uuc3BsaXQudjEuQWR2aWNlIpcBCgZBZHZpY2USDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRINCgVzaGFyZRgDIAEoDRIOCgZzaG91bGQYBCABKA0SDAoEcnVsZRgFIAEoCRILCgN3aHkYBiABKAkSFgoOZGVtYW5kX3BlcmNlbnQYByABKAESGAoQZm9yZWNhc3RfcGVyY2VudBgIIAEoATLiAQoMU3BsaXRTZXJ2aWNlEmgKBlN0YXR1cxIgLm1pbGxyYWNlLnNwbGl0LnYxLlN0YXR1c1JlcXVlc3QaIS5taWxscmFjZS5zcGxpdC52MS5TdGF0dXNSZXNwb25zZSIZ6rUYFQgCGhEyDwoFcG9ydHMSBnJvdXRlchJoCgZBZHZpc2USIC5taWxscmFjZS5zcGxpdC52MS5BZHZpc2VSZXF1ZXN0GiEubWlsbHJhY2Uuc3BsaXQudjEuQWR2aXNlUmVzcG9uc2UiGeq1GBUIAhoRMg8KBXBvcnRzEgZyb3V0ZXJCywEKFWNvbS5taWxscmFjZS5zcGxpdC52MUIKU3BsaXRQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9zcGxpdC92MTtzcGxpdHYxogIDTVNYqgIRTWlsbHJhY2UuU3BsaXQuVjHKAhFNaWxscmFjZVxTcGxpdFxWMeICHU1pbGxyYWNlXFNwbGl0XFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OlNwbGl0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * @generated from message millrace.split.v1.StatusRequest
@@ -195,6 +195,114 @@ export const PortSchema: GenMessage<Port> = /*@__PURE__*/
   messageDesc(file_millrace_split_v1_split, 2);
 
 /**
+ * @generated from message millrace.split.v1.AdviseRequest
+ */
+export type AdviseRequest = Message<"millrace.split.v1.AdviseRequest"> & {
+  /**
+   * @generated from field: string policy = 1;
+   */
+  policy: string;
+
+  /**
+   * How many days of counters are read, 1 to 14; the forecast needs more than one.
+   *
+   * @generated from field: uint32 days = 2;
+   */
+  days: number;
+};
+
+/**
+ * Describes the message millrace.split.v1.AdviseRequest.
+ * Use `create(AdviseRequestSchema)` to create a new message.
+ */
+export const AdviseRequestSchema: GenMessage<AdviseRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_split_v1_split, 3);
+
+/**
+ * @generated from message millrace.split.v1.AdviseResponse
+ */
+export type AdviseResponse = Message<"millrace.split.v1.AdviseResponse"> & {
+  /**
+   * @generated from field: string policy = 1;
+   */
+  policy: string;
+
+  /**
+   * In the order of routers and ports.
+   *
+   * @generated from field: repeated millrace.split.v1.Advice ports = 2;
+   */
+  ports: Advice[];
+};
+
+/**
+ * Describes the message millrace.split.v1.AdviseResponse.
+ * Use `create(AdviseResponseSchema)` to create a new message.
+ */
+export const AdviseResponseSchema: GenMessage<AdviseResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_split_v1_split, 4);
+
+/**
+ * Advice is what the law says of one port.
+ *
+ * @generated from message millrace.split.v1.Advice
+ */
+export type Advice = Message<"millrace.split.v1.Advice"> & {
+  /**
+   * @generated from field: string router = 1;
+   */
+  router: string;
+
+  /**
+   * @generated from field: string interface = 2;
+   */
+  interface: string;
+
+  /**
+   * What beta is guaranteed, and should be, percent of the port.
+   *
+   * @generated from field: uint32 share = 3;
+   */
+  share: number;
+
+  /**
+   * @generated from field: uint32 should = 4;
+   */
+  should: number;
+
+  /**
+   * The rule that decided (docs/reference/split.md), and its reason.
+   *
+   * @generated from field: string rule = 5;
+   */
+  rule: string;
+
+  /**
+   * @generated from field: string why = 6;
+   */
+  why: string;
+
+  /**
+   * Beta's demand now and the highest that is forecast, percent of the port.
+   *
+   * @generated from field: double demand_percent = 7;
+   */
+  demandPercent: number;
+
+  /**
+   * @generated from field: double forecast_percent = 8;
+   */
+  forecastPercent: number;
+};
+
+/**
+ * Describes the message millrace.split.v1.Advice.
+ * Use `create(AdviceSchema)` to create a new message.
+ */
+export const AdviceSchema: GenMessage<Advice> = /*@__PURE__*/
+  messageDesc(file_millrace_split_v1_split, 5);
+
+/**
  * SplitService is served by services/split.
  *
  * @generated from service millrace.split.v1.SplitService
@@ -209,6 +317,17 @@ export const SplitService: GenService<{
     methodKind: "unary";
     input: typeof StatusRequestSchema;
     output: typeof StatusResponseSchema;
+  },
+  /**
+   * Advise says what the law decides now for each port of any policy with a split, as if each had had its present share
+   * for as long as its counters are read. It changes nothing.
+   *
+   * @generated from rpc millrace.split.v1.SplitService.Advise
+   */
+  advise: {
+    methodKind: "unary";
+    input: typeof AdviseRequestSchema;
+    output: typeof AdviseResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_millrace_split_v1_split, 0);
