@@ -26,6 +26,8 @@ type vendor struct {
 	Text func(compile.RouterPlan) (string, error)
 	// Driver connects to routers, sends and verifies entries and finds conflicts: services/push/driver/<vendor>.
 	Driver func(*tls.Config) driver.Opener
+	// CircuitPorts: circuits between ports may end at these routers, because Render writes their attachments.
+	CircuitPorts bool
 }
 
 // vendors has a row for each of device.OSes. It stands here because services/policy and services/push, which use its
@@ -34,7 +36,8 @@ var vendors = map[device.OS]vendor{
 	device.OSMillrace: {
 		Syntax: "openconfig", Encoding: configentry.JSONIETF,
 		Render: renderopenconfig.Entries, Text: renderopenconfig.Text,
-		Driver: func(c *tls.Config) driver.Opener { return driveopenconfig.Opener{Credentials: c} },
+		Driver:       func(c *tls.Config) driver.Opener { return driveopenconfig.Opener{Credentials: c} },
+		CircuitPorts: true,
 	},
 	device.OSJunos: {
 		Syntax: "junos", Encoding: configentry.JunosText,
@@ -49,7 +52,7 @@ var vendors = map[device.OS]vendor{
 func renderers() policy.Renderers {
 	out := policy.Renderers{}
 	for os, v := range vendors {
-		out[os] = policy.Renderer{Syntax: v.Syntax, Encoding: v.Encoding, Entries: v.Render, Text: v.Text}
+		out[os] = policy.Renderer{Syntax: v.Syntax, Encoding: v.Encoding, Entries: v.Render, Text: v.Text, CircuitPorts: v.CircuitPorts}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/services/policy/compile"
 )
 
 // missing lists what a table of vendors lacks for some operating systems: whole rows, and columns of rows.
@@ -24,7 +26,7 @@ func missing(oses []device.OS, table map[device.OS]vendor) []string {
 		}
 		columns := reflect.ValueOf(row)
 		for i := range columns.NumField() {
-			if columns.Field(i).IsZero() {
+			if columns.Field(i).IsZero() && columns.Field(i).Kind() != reflect.Bool { // no is an answer
 				out = append(out, fmt.Sprintf("os %s has no %s; fill in the column in cmd/millrace/vendors.go", os, columns.Type().Field(i).Name))
 			}
 		}
@@ -59,6 +61,20 @@ func TestARowThatIsNotFilledInIsNamed(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("missing (-got +want):\n%s", diff)
+	}
+}
+
+// TestCircuitPortsSaysWhatTheRendererWrites: a plan with an end of a circuit is refused by those, and only those, whose
+// row says no.
+func TestCircuitPortsSaysWhatTheRendererWrites(t *testing.T) {
+	plan := compile.RouterPlan{Router: "wr", Attachments: []compile.Attachment{{
+		Circuit: "c-1", Name: compile.AttachmentName("c-1"), Port: "ge-w1", VLAN: 100, Number: 5,
+		Local: netip.MustParseAddr("198.18.0.10"), Remote: netip.MustParseAddr("198.18.0.11"),
+	}}}
+	for os, v := range vendors {
+		if _, err := v.Render(plan); (err == nil) != v.CircuitPorts {
+			t.Errorf("os %s has CircuitPorts: %v, and its renderer says of a circuit's end: %v", os, v.CircuitPorts, err)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func newLive(t *testing.T, configure ...func(*push.Configuration)) *live {
 	must(t, err)
 	plans, err := policy.New(policy.DefaultConfiguration(), policy.Dependencies{
 		Inventory: inv, Log: log,
-		Renderers: policy.Renderers{device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text}},
+		Renderers: policy.Renderers{device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, CircuitPorts: true}},
 		Alpha:     alphav1connect.NewAlphaServiceClient(w.local.Client(), rpc.LocalURL),
 		Paths:     pathsv1connect.NewPathsServiceClient(w.local.Client(), rpc.LocalURL),
 		Circuits:  circuitsv1connect.NewCircuitsServiceClient(w.local.Client(), rpc.LocalURL),

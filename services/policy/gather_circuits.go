@@ -13,7 +13,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/units"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
@@ -69,7 +68,7 @@ func (c *Component) circuits(ctx context.Context, in *compile.Input) error {
 			if err := c.pin(ctx, linksOf(m.GetBack()), known, &back); err != nil {
 				return err
 			}
-			circuit.Ports.Back, circuit.Unmapped = back.Path, cmp.Or(circuit.Unmapped, back.Unmapped, c.foreign(circuit.Path.Nodes))
+			circuit.Ports.Back, circuit.Unmapped = back.Path, cmp.Or(circuit.Unmapped, back.Unmapped, c.unsupportedEnd(circuit.Path.Nodes))
 		}
 		in.Circuits = append(in.Circuits, circuit)
 	}
@@ -140,14 +139,15 @@ func (c *Component) circuitFromProto(m *circuitsv1.Circuit) compile.Circuit {
 	return out
 }
 
-// foreign says why circuits between ports cannot end at the ends of a path.
-func (c *Component) foreign(nodes []string) string {
+// unsupportedEnd says why circuits between ports cannot end at the ends of a path.
+func (c *Component) unsupportedEnd(nodes []string) string {
 	if len(nodes) == 0 {
 		return "its path has no routers"
 	}
 	for _, name := range []string{nodes[0], nodes[len(nodes)-1]} {
-		if d, _ := c.deps.Inventory.ByName(name); d.OS.OrDefault() != device.OSMillrace {
-			return fmt.Sprintf("router %s runs %s, and circuits between ports end at routers with the router agent in this version", name, d.OS)
+		d, _ := c.deps.Inventory.ByName(name)
+		if os := d.OS.OrDefault(); !c.deps.Renderers[os].CircuitPorts {
+			return fmt.Sprintf("router %s runs %s, at which circuits between ports cannot end in this version", name, os)
 		}
 	}
 	return ""
