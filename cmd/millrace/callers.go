@@ -19,6 +19,22 @@ import (
 // front is the service that people come to. It alone says for whom it forwards a request.
 const front = "dashboard"
 
+// scraper is the name in the certificate of a program that reads metrics and makes no calls.
+const scraper = "metrics"
+
+// callsOf are the calls that a process may make by the name in its certificate.
+func callsOf(name string) []string {
+	if name == scraper {
+		return []string{"/metrics"}
+	}
+	for _, s := range services() {
+		if s.name == name {
+			return s.calls
+		}
+	}
+	return nil
+}
+
 // logins reports whether callers need a login.
 func (p *process) logins() bool { return p.cfg.logins() }
 
@@ -65,7 +81,7 @@ func (p *process) sender(r *http.Request) (rights.Caller, error) {
 
 // asService is a service of another process: it makes the calls that are its, and no others.
 func asService(name string) rights.Caller {
-	return rights.Caller{Name: name, Role: rights.Service, Only: append([]string{}, callsOf[name]...)}
+	return rights.Caller{Name: name, Role: rights.Service, Only: append([]string{}, callsOf(name)...)}
 }
 
 // visitor is who sent a request to the dashboard's port; nil: there are no logins. Prometheus may come with a

@@ -145,7 +145,7 @@ func expectedOf(sender string, call rights.Call) connect.Code {
 	switch {
 	case slices.Contains([]string{"nobody", "no service", "two", "all", "nobody for admin"}, sender):
 		return connect.CodeUnauthenticated
-	case slices.Contains(callsOf[sender], call.Procedure):
+	case slices.Contains(callsOf(sender), call.Procedure):
 		return 0
 	}
 	return connect.CodePermissionDenied

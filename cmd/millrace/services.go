@@ -57,6 +57,9 @@ type service struct {
 	// settings are its section of the configuration with every default.
 	settings func(dataDir string) any
 	build    func(p *process, settings any) (lifecycle.Component, error)
+	// calls are those that it makes of others, and so may make: a process that was broken into does nothing else. A
+	// test compares them with its code.
+	calls []string
 }
 
 // services lists what can be hosted, in the order in which `millrace up` starts
@@ -77,24 +80,80 @@ func services() []service {
 		{name: "topology", api: topologyv1connect.TopologyCollectorServiceName,
 			settings: defaults(topology.DefaultConfiguration), build: with(buildTopology)},
 		{name: "policy", needs: []string{"alpha", "paths"}, uses: []string{"circuits"}, api: policyv1connect.PolicyServiceName,
-			settings: defaults(policy.DefaultConfiguration), build: with(buildPolicy)},
+			settings: defaults(policy.DefaultConfiguration), build: with(buildPolicy),
+			calls: []string{
+				alphav1connect.AlphaServiceListProcedure,
+				circuitsv1connect.CircuitsServiceListProcedure,
+				pathsv1connect.PathsServiceComputeProcedure,
+				pathsv1connect.PathsServiceComputeSetProcedure,
+				pathsv1connect.PathsServiceEcmpProcedure,
+				pathsv1connect.PathsServiceSegmentsProcedure,
+				pathsv1connect.PathsServiceTopologyProcedure,
+			}},
 		{name: "twin", uses: []string{"flowstore"}, api: twinv1connect.TwinServiceName,
-			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin)},
+			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin),
+			calls: []string{flowv1connect.FlowStoreServiceTelemetryProcedure}},
 		{name: "push", needs: []string{"policy"}, uses: []string{"twin", "flowstore"}, state: true, api: pushv1connect.ChangeServiceName,
-			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
+			settings: defaults(push.DefaultConfiguration), build: with(buildPush),
+			calls: []string{
+				flowv1connect.FlowStoreServiceTelemetryProcedure,
+				policyv1connect.PolicyServiceCircuitsProcedure,
+				policyv1connect.PolicyServicePlanProcedure,
+				twinv1connect.TwinServicePredictProcedure,
+			}},
 		{name: "split", needs: []string{"policy", "push", "flowstore"}, state: true, api: splitv1connect.SplitServiceName,
-			settings: defaults(split.DefaultConfiguration), build: with(buildSplit)},
+			settings: defaults(split.DefaultConfiguration), build: with(buildSplit),
+			calls: []string{
+				flowv1connect.FlowStoreServiceTelemetryProcedure,
+				policyv1connect.PolicyServicePlanProcedure,
+				pushv1connect.ChangeServiceCreateProcedure,
+				pushv1connect.ChangeServiceListProcedure,
+				pushv1connect.ChangeServiceListFreezesProcedure,
+			}},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
-			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
+			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN),
+			calls: []string{
+				pathsv1connect.PathsServiceEcmpProcedure,
+				pathsv1connect.PathsServiceTopologyProcedure,
+			}},
 		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore", "alpha"}, state: true, api: circuitsv1connect.CircuitsServiceName,
-			rest: rest.Prefix, restCall: rest.Call, settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
-		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
+			rest: rest.Prefix, restCall: rest.Call, settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits),
+			calls: []string{
+				alphav1connect.AlphaServiceListProcedure,
+				flowv1connect.FlowStoreServiceCircuitUsageProcedure,
+				pathsv1connect.PathsServiceTopologyProcedure,
+				pushv1connect.ChangeServiceCreateProcedure,
+				pushv1connect.ChangeServiceGetProcedure,
+				pushv1connect.ChangeServiceInForceProcedure,
+			}},
+		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI),
+			calls: []string{
+				circuitsv1connect.CircuitsServiceActivateProcedure,
+				circuitsv1connect.CircuitsServiceCommitProcedure,
+				circuitsv1connect.CircuitsServiceDeactivateProcedure,
+				circuitsv1connect.CircuitsServiceGetProcedure,
+				circuitsv1connect.CircuitsServiceModifyProcedure,
+				circuitsv1connect.CircuitsServiceReleaseProcedure,
+				circuitsv1connect.CircuitsServiceRequestAllProcedure,
+			}},
 		{name: "alpha", needs: []string{"flowstore", "push"}, uses: []string{"circuits"}, state: true, api: alphav1connect.AlphaServiceName,
-			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
+			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha),
+			calls: []string{
+				circuitsv1connect.CircuitsServiceListProcedure,
+				flowv1connect.FlowStoreServiceExportQualityProcedure,
+				flowv1connect.FlowStoreServiceIntervalsProcedure,
+				flowv1connect.FlowStoreServiceLastSeenProcedure,
+				flowv1connect.FlowStoreServicePairTrafficProcedure,
+				flowv1connect.FlowStoreServiceTelemetryProcedure,
+				flowv1connect.FlowStoreServiceTopProcedure,
+				pushv1connect.ChangeServiceCreateProcedure,
+				pushv1connect.ChangeServiceGetProcedure,
+			}},
 		{name: "identity", state: true, api: identityv1connect.IdentityServiceName, rest: identity.LogoutPath, restCall: identity.LogoutCall,
 			settings: defaults(identity.DefaultConfiguration), build: with(buildIdentity)},
 		{name: "dashboard",
-			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard)},
+			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard),
+			calls: []string{identityv1connect.IdentityServiceAuthenticateProcedure}},
 	}
 }
 

@@ -19,7 +19,8 @@ const maxFunction = 60
 
 // longFunctions, as path:name, may be longer: tables and switches.
 var longFunctions = map[string]string{
-	"tools/houserules/rule.go:Rules": "a table",
+	"cmd/millrace/services.go:services": "a table",
+	"tools/houserules/rule.go:Rules":    "a table",
 }
 
 func functions(t *Tree) []string {
