@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/internal/doctor"
+	"github.com/millrace/millrace/internal/doctor/examine"
 	"github.com/millrace/millrace/internal/version"
 )
 
@@ -62,7 +64,7 @@ func (x *examination) flags(cmd *cobra.Command) {
 
 // examine looks everywhere, and goes on where something cannot be looked at: that is a finding, too.
 func (x *examination) examine(cmd *cobra.Command) []doctor.Finding {
-	found := examineHost()
+	found := examine.Host()
 	if x.config != "" {
 		found = append(found, examineConfig(cmd.Context(), x.config)...)
 	}
@@ -123,7 +125,16 @@ func page(cmd *cobra.Command, client *http.Client, url string) (io.Reader, http.
 	if err != nil {
 		return nil, nil, err
 	}
-	return read(client, r)
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, largestPage))
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", r.URL.Path, answer.Status)
+	}
+	return bytes.NewReader(body), answer.Header, err
 }
 
 // printFindings prints what is to be done below what is not as it should be.
