@@ -6,8 +6,8 @@ import type { TelemetrySeries } from "../gen/millrace/flow/v1/flow_pb";
 import type { Drift } from "../gen/millrace/push/v1/drift_pb";
 import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import type { Canary } from "../model/canary";
 import { type Action, isRunning } from "../model/changes";
+import type { Millis } from "../model/units";
 import { always, type Polled, Resource } from "./resource";
 
 /** Who acts, and why; the change set's history keeps both. */
@@ -28,8 +28,8 @@ export interface ChangeStore {
   /** Turns the freeze switch of a router, of all where it is empty; returns in one line why it failed. */
   freeze: (router: string, decision: Decision) => Promise<string | undefined>;
   unfreeze: (router: string, decision: Decision) => Promise<string | undefined>;
-  /** Queue counters of a canary router while it was watched. */
-  readings: (canary: Canary) => Resource<TelemetrySeries[]>;
+  /** Queue counters of a canary router while it was watched; without an end it still is. */
+  readings: (router: string, from: Millis | undefined, until: Millis | undefined) => Resource<TelemetrySeries[]>;
 }
 
 const listed = 50;
@@ -54,7 +54,7 @@ export function createChanges(api: Pick<Api, "changes" | "store">): ChangeStore 
     attempt(() => api.changes.freeze({ router, by, reason: note }), freezes);
   const unfreeze: ChangeStore["unfreeze"] = (router, { by, note }) =>
     attempt(() => api.changes.unfreeze({ router, by, note }), freezes);
-  return { list, freezes, drift, act, freeze, unfreeze, readings: (canary) => readings(api, canary) };
+  return { list, freezes, drift, act, freeze, unfreeze, readings: (...window) => readings(api, ...window) };
 }
 
 /** Calls the service and reads again what it changes; returns in one line why it failed. */
@@ -69,10 +69,11 @@ export async function attempt(call: () => Promise<unknown>, changed: Polled): Pr
   }
 }
 
-function readings(api: Pick<Api, "store">, { router, from, until }: Canary): Resource<TelemetrySeries[]> {
+function readings(api: Pick<Api, "store">, router: string, from?: Millis, until?: Millis): Resource<TelemetrySeries[]> {
   const load = async (signal: AbortSignal) => {
-    const to = until ?? timestampFromMs(Date.now());
-    const window = { device: router, pathPrefix: "/qos/interfaces", to, ...(from && { from }) };
+    const to = timestampFromMs(Math.ceil(until ?? Date.now()));
+    const since = from && { from: timestampFromMs(Math.floor(from)) };
+    const window = { device: router, pathPrefix: "/qos/interfaces", to, ...since };
     return (await api.store.telemetry(window, { signal })).series;
   };
   return new Resource(load, always(until ? 60_000 : 2000));

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { type Canary, canaryLabels, watchedQueues } from "../model/canary";
+import { millisOf } from "../model/strip";
 import { formatCount, formatShare } from "../model/units";
 import { useLive, useStore } from "../state/hooks";
 import { Badge } from "./Panel";
@@ -36,11 +37,11 @@ const shownQueues = 6;
 
 function Readings({ canary }: { canary: Canary }) {
   const { changes } = useStore();
-  const { router, from, until } = canary;
-  // A new answer of the service has new objects with the same times.
-  const key = `${router} ${from?.seconds}.${from?.nanos} ${until?.seconds}.${until?.nanos}`;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: key has the fields of the canary that matter
-  const readings = useMemo(() => changes.readings(canary), [changes, key]);
+  const { router } = canary;
+  // Numbers: a new answer of the service has new objects with the same times.
+  const from = canary.from && millisOf(canary.from);
+  const until = canary.until && millisOf(canary.until);
+  const readings = useMemo(() => changes.readings(router, from, until), [changes, router, from, until]);
   const { data, error } = useLive(readings);
   if (error) return <p className="dim">Its counters cannot be read: {error}.</p>;
   if (!data) return <p className="dim">Its counters are being read.</p>;
