@@ -73,15 +73,19 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
+// Cancel ends the loops' context and does not wait: a component whose loops end by something else as well, such as a
+// server that is shut down, does that between Cancel and Stop.
+func (l *Loops) Cancel() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop != nil {
+		l.stop()
+	}
+}
+
 // Stop returns once no loop runs, or when ctx ends. Without a Start there is nothing to do.
 func (l *Loops) Stop(ctx context.Context) error {
-	l.mu.Lock()
-	stop := l.stop
-	l.mu.Unlock()
-	if stop == nil {
-		return nil
-	}
-	stop()
+	l.Cancel()
 	done := make(chan struct{})
 	go func() {
 		l.wg.Wait()

@@ -29,6 +29,10 @@ func TestLoops(t *testing.T) {
 	started() // the start is over, the loops are not
 	<-calls
 	<-calls
+	ended := make(chan struct{})
+	l.Go(func(ctx context.Context) { <-ctx.Done(); close(ended) })
+	l.Cancel()
+	<-ended
 	held := make(chan struct{})
 	l.Go(func(context.Context) { <-held })
 	late, cancel := context.WithCancel(t.Context())

@@ -68,11 +68,12 @@ func (c *Component) Watch(ctx context.Context, req *connect.Request[eventv1.Watc
 			return fmt.Errorf("send recent event: %w", err)
 		}
 	}
+	running := c.loops.Context()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil // the reader left, which is no error
-		case <-c.run.Done():
+		case <-running.Done():
 			return connect.NewError(connect.CodeUnavailable, errStopping)
 		case e, ok := <-w.events:
 			if !ok {

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 )
@@ -63,11 +64,9 @@ type Component struct {
 	feed    *feed
 	server  *http.Server
 	addr    net.Addr
-	// run ends the bus subscription and every open event stream, so that Stop
+	// loops end the bus subscription and every open event stream, so that Stop
 	// need not wait for browsers to go away; other requests may finish.
-	run  context.Context
-	stop context.CancelFunc
-	done chan struct{}
+	loops lifecycle.Loops
 }
 
 // New checks the configuration and is otherwise inert.
@@ -76,9 +75,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	m := newMetrics(deps.Registerer)
-	c := &Component{cfg: cfg, deps: deps, metrics: m, feed: newFeed(cfg.RecentEvents, m), done: make(chan struct{})}
-	c.run, c.stop = context.WithCancel(context.Background())
-	return c, nil
+	return &Component{cfg: cfg, deps: deps, metrics: m, feed: newFeed(cfg.RecentEvents, m)}, nil
 }
 
 // Start subscribes to events and serves; it returns once the port accepts connections.
@@ -87,7 +84,8 @@ func (c *Component) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.subscribe(c.run); err != nil {
+	c.loops.Start(ctx)
+	if err := c.subscribe(c.loops.Context()); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	c.addr = ln.Addr()
@@ -99,13 +97,12 @@ func (c *Component) Start(ctx context.Context) error {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(c.deps.Log.Handler(), slog.LevelWarn),
 	}
-	go c.serve(ln)
+	c.loops.Go(func(context.Context) { c.serve(ln) })
 	c.deps.Log.InfoContext(ctx, "dashboard serves", "url", c.URL())
 	return nil
 }
 
 func (c *Component) serve(ln net.Listener) {
-	defer close(c.done)
 	serve := c.server.Serve
 	if c.deps.TLS != nil {
 		serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
@@ -120,7 +117,7 @@ func (c *Component) serve(ln net.Listener) {
 
 // Stop ends streams, waits for the requests under way and closes the port.
 func (c *Component) Stop(ctx context.Context) error {
-	c.stop()
+	c.loops.Cancel()
 	if c.server == nil {
 		return nil
 	}
@@ -128,8 +125,7 @@ func (c *Component) Stop(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("wait for requests under way: %w", err), c.server.Close())
 	}
-	<-c.done
-	return err
+	return errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx))) // the port is closed, so it is a moment
 }
 
 // URL is where the dashboard listens.

@@ -8,7 +8,9 @@ import (
 	"strings"
 )
 
-// otherComponents are components of another shape, each with its type and the reason.
+// otherComponents are components of another shape, each with its type and the reason. Their goroutines are no
+// lifecycle.Loops, whose Stop gives up when its context ends: an agent waits for them however long they take, because
+// it then unmaps the memory and closes the sockets that they use.
 var otherComponents = map[string]struct{ kind, why string }{
 	"services/routeragent": {"Agent", "a process on a router, which operators call the agent"},
 	"services/peagent":     {"Agent", "a process on a router, which operators call the agent"},
