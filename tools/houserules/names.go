@@ -17,7 +17,10 @@ var commands = map[string]string{
 	"services/peagent":     "pe",
 }
 
-// oneName: each component has docs/reference/<name>.md and its name in cmd/millrace.
+// pageList lists the pages of the reference.
+const pageList = "docs/reference/README.md"
+
+// oneName: each component has docs/reference/<name>.md, to which the list of pages links, and its name in cmd/millrace.
 func oneName(t *Tree) []string {
 	words := commandWords(t)
 	components := map[string]bool{}
@@ -32,6 +35,8 @@ func oneName(t *Tree) []string {
 		page := "docs/reference/" + name + ".md"
 		if _, ok := t.Files[page]; !ok {
 			bad = append(bad, fmt.Sprintf("%s has no %s", c, page))
+		} else if !strings.Contains(string(t.Files[pageList]), "("+name+".md)") {
+			bad = append(bad, fmt.Sprintf("%s has no link to %s", pageList, page))
 		}
 		command := name
 		if other, ok := commands[c]; ok {

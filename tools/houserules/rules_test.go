@@ -115,12 +115,13 @@ func TestRules(t *testing.T) {
 		{"a comment on a block covers it", documented, map[string]string{"x/x.go": "package x\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n"}, nil},
 
 		{"a service without page and command", oneName, map[string]string{"services/x/x.go": "package x\n"}, []string{"services/x has no docs/reference/x.md", "services/x has neither subcommand nor serve name \"x\""}},
-		{"a service with both", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nvar c = cobra.Command{Use: \"x show ID\"}\n"}, nil},
-		{"a service in the table of services", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/services.go": "package main\n\nfunc services() []service { return []service{{name: \"x\", needs: nil}} }\n"}, nil},
-		{"any string is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nvar s = \"x\"\n"}, []string{"services/x has neither"}},
-		{"an import is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nimport _ \"x\"\n"}, []string{"services/x has neither"}},
+		{"a service with both", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", pageList: "[x](x.md)", "cmd/millrace/x.go": "package main\n\nvar c = cobra.Command{Use: \"x show ID\"}\n"}, nil},
+		{"a service in the table of services", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", pageList: "[x](x.md)", "cmd/millrace/services.go": "package main\n\nfunc services() []service { return []service{{name: \"x\", needs: nil}} }\n"}, nil},
+		{"a page that is not in the list", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", pageList: "x.md", "cmd/millrace/x.go": "package main\n\nvar c = cobra.Command{Use: \"x\"}\n"}, []string{pageList + " has no link to docs/reference/x.md"}},
+		{"any string is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", pageList: "[x](x.md)", "cmd/millrace/x.go": "package main\n\nvar s = \"x\"\n"}, []string{"services/x has neither"}},
+		{"an import is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", pageList: "[x](x.md)", "cmd/millrace/x.go": "package main\n\nimport _ \"x\"\n"}, []string{"services/x has neither"}},
 		{"a metric of another folder", metricNames, map[string]string{"services/x/y/m.go": "package y\n\nvar a, b, c = \"millrace_services_x_y_total\", \"millrace_x_total\", \"millrace.flows.v1\"\n"}, []string{"services/x/y/m.go:3: metric \"millrace_x_total\""}},
-		{"an agent with a shorter command", oneName, map[string]string{"services/routeragent/x.go": "package x\n", "docs/reference/routeragent.md": "", "cmd/millrace/agent.go": "package main\n\nvar c = cobra.Command{Use: \"agent\"}\n"}, nil},
+		{"an agent with a shorter command", oneName, map[string]string{"services/routeragent/x.go": "package x\n", "docs/reference/routeragent.md": "", pageList: "[agent](routeragent.md)", "cmd/millrace/agent.go": "package main\n\nvar c = cobra.Command{Use: \"agent\"}\n"}, nil},
 
 		{"a registry host", machines, map[string]string{"x.json": "\"https://registry.npm" + "js.org/x\"\n"}, []string{"x.json:1: registry.npm"}},
 		{"somebody's folder", machines, map[string]string{"x.md": "see\n`/ho" + "me/me/x`\n"}, []string{"x.md:2: `/ho" + "me/me"}},
