@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// docComments: a comment stands right above what it describes, and
-// begins with its name where it is a function's or a type's.
+// docComments: a comment stands right above what it describes, and begins with its name where it is that of a function,
+// a type, or an exported constant or variable; a comment of several names describes the group.
 func docComments(t *Tree) []string {
 	var bad []string
 	for _, f := range t.Written(false) {
@@ -20,7 +20,7 @@ func docComments(t *Tree) []string {
 	return bad
 }
 
-// misnamed finds comments that begin with the name of another function or type of the house style: an identifier.
+// misnamed finds comments that do not begin with the name of what they describe.
 func misnamed(t *Tree, decl ast.Decl) []string {
 	var bad []string
 	judge := func(doc *ast.CommentGroup, name *ast.Ident) {
@@ -36,14 +36,21 @@ func misnamed(t *Tree, decl ast.Decl) []string {
 		judge(d.Doc, d.Name)
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
-			s, ok := spec.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
-			if s.Doc != nil {
-				judge(s.Doc, s.Name)
-			} else if len(d.Specs) == 1 {
-				judge(d.Doc, s.Name)
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				if s.Doc != nil {
+					judge(s.Doc, s.Name)
+				} else if len(d.Specs) == 1 {
+					judge(d.Doc, s.Name)
+				}
+			case *ast.ValueSpec:
+				if len(s.Names) != 1 || !s.Names[0].IsExported() {
+					continue
+				}
+				judge(s.Doc, s.Names[0])
+				if !d.Lparen.IsValid() {
+					judge(d.Doc, s.Names[0])
+				}
 			}
 		}
 	}

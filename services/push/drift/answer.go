@@ -80,7 +80,7 @@ const (
 	Forget Do = "forget"
 	// Remember the drift.
 	Remember Do = "remember"
-	// Request a change set that repairs the router, and remember it; Run approves and applies it as well.
+	// Ask requests a change set that repairs the router, and remembers it; Run approves and applies it as well.
 	Ask Do = "ask for a repair"
 	Run Do = "ask for a repair, approve and apply it"
 )
