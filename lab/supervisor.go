@@ -27,7 +27,7 @@ const (
 )
 
 // supervise is PID 1 of the lab's own PID namespace: when it ends, for whatever
-// reason, the kernel kills every process in it and frees what they held.
+// reason, the kernel kills every process in it and frees their resources.
 func supervise() error {
 	var c supervisorConfig
 	if err := json.Unmarshal([]byte(os.Getenv(envSupervisor)), &c); err != nil {

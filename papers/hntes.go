@@ -43,12 +43,12 @@ func hntesIdentification() Experiment {
 		r.Set("bytes", float64(d.MinBytes)/1e9)
 		r.Set("interval", d.Interval.Minutes())
 		r.Set("aging", d.AgeAfter.Hours()/24)
-		r.Set("night", alphasvc.DefaultConfiguration().Window.Hours())
+		r.Set("window", alphasvc.DefaultConfiguration().Window.Hours())
 		return nil
 	}}
 	return Experiment{ID: "002-identification", Title: "Alpha flows found by the prefix pairs of earlier days", Cases: []Case{rule}, Rows: []score.Row{
 		definition("bytes", "H, more than which a flow is alpha", "GB", 1), definition("interval", "within", "min", 1),
-		definition("aging", "prefixes are forgotten after", "days", 30), definition("night", "flows are looked at every", "h", 24),
+		definition("aging", "prefixes are forgotten after", "days", 30), definition("window", "flows are looked at every", "h", 24),
 		row("p24", "alpha bytes identified, /24, 7 months", 94), row("p32", "alpha bytes identified, /32, 7 months", 82),
 		row("hpsr12", "HPSR'12: 2 months, /24, more than", 94), row("short", "HPSR'12: 5-tuple alpha flows shorter than 2 min", 80),
 		row("hpsr13", "HPSR'13: 4 routers, more than", 90),

@@ -19,7 +19,7 @@ type measure struct {
 var scales = map[string]string{
 	"hntes-exp1": "1:100", "hntes-exp2": "1:100", "hntes-exp3": "1:100", "hntes-exp4": "1:100", "hntes-exp5": "1:100", "hntes-exp6": "1:100", "hntes-exp7": "1:100",
 	"i2vfc-single": "1:5", "i2vfc-intra": "1:1", "i2vfc-multi": "1:1",
-	"geant-lbe-congestion": "1:50", "geant-lbe-credit": "1:62", "geant-lbe-tables": "1:25", "multipath-packet-level": "1:5",
+	"geant-lbe-congestion": "1:50", "geant-lbe-credit": "1:62", "geant-lbe-tables": "1:25", "multipath-per-packet": "1:5",
 }
 
 // toGbit makes Gbit/s at full scale of Mbit/s at 1:100.
@@ -125,9 +125,9 @@ func measures7() map[string]measure {
 
 // measuresParallel: three paths of 10, 15 and 20 ms, the paper's 50 and 100 % longer ones.
 func measuresParallel() map[string]measure {
-	const s, single = "multipath-packet-level", "single/tcp/goodput_mbps"
+	const s, single = "multipath-per-packet", "single/tcp/goodput_mbps"
 	return map[string]measure{
-		"delayed 3 1 0": {s, "spray-t3/tcp/goodput_mbps", single, 1}, "threshold 3 1 0": {s, "spray-t6/tcp/goodput_mbps", single, 1},
+		"delayed 3 1 0": {s, "per-packet-t3/tcp/goodput_mbps", single, 1}, "threshold 3 1 0": {s, "per-packet-t6/tcp/goodput_mbps", single, 1},
 		"flow-level 3 1 0": {s, "flow/tcp/goodput_mbps", single, 1},
 	}
 }

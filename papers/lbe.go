@@ -49,13 +49,13 @@ func bothHigh() *discipline.Config { return wrr([4]uint64{5, 90, 0, 5}, 0) }
 type geant struct {
 	*engine.Net
 	core, out int
-	lanes     []int
+	stripes   []int
 	err       error
 }
 
-// newGeant builds it; with lanes the port in Milan is striped packet by packet over that many engines, as the M160
+// newGeant builds it; with stripes the port in Milan is striped packet by packet over that many engines, as the M160
 // forwards one fast interface over four.
-func newGeant(queues *discipline.Config, lanes int) *geant {
+func newGeant(queues *discipline.Config, stripes int) *geant {
 	g := &geant{Net: engine.New(4)}
 	add := func(c engine.PortConfig) int {
 		n, err := g.AddPort(c)
@@ -65,11 +65,11 @@ func newGeant(queues *discipline.Config, lanes int) *geant {
 		return n
 	}
 	g.core = add(engine.PortConfig{Name: "DE-IT", Rate: stm64, Delay: 5 * engine.Second / 1000})
-	for range lanes {
+	for range stripes {
 		c := *queues
-		g.lanes = append(g.lanes, add(engine.PortConfig{Name: "lane", Rate: stm16 / float64(lanes), Queues: &c}))
+		g.stripes = append(g.stripes, add(engine.PortConfig{Name: "stripe", Rate: stm16 / float64(stripes), Queues: &c}))
 	}
-	if lanes > 0 {
+	if stripes > 0 {
 		queues = nil
 	}
 	g.out = add(engine.PortConfig{Name: "IT", Rate: stm16, Queues: queues})
@@ -81,15 +81,15 @@ func (g *geant) route(access float64, queue uint8) engine.Route {
 	if g.err == nil {
 		g.err = err
 	}
-	way := []engine.Hop{engine.At(in), engine.At(g.core)}
+	hops := []engine.Hop{engine.At(in), engine.At(g.core)}
 	last := engine.At(g.out)
-	if g.lanes == nil {
+	if g.stripes == nil {
 		last.Queue = queue
-		return engine.Route{Hops: append(way, last)}
+		return engine.Route{Hops: append(hops, last)}
 	}
-	r := engine.Route{Hops: way}
-	for _, lane := range g.lanes {
-		h := engine.At(lane)
+	r := engine.Route{Hops: hops}
+	for _, stripe := range g.stripes {
+		h := engine.At(stripe)
 		h.Queue = queue
 		r.Split = append(r.Split, engine.Branch{Route: engine.Route{Hops: []engine.Hop{h, last}}})
 	}
@@ -100,7 +100,7 @@ func (g *geant) route(access float64, queue uint8) engine.Route {
 func (g *geant) stream(kind traffic.Kind, queue uint8, size int32, percent, seconds float64) int {
 	n, err := g.AddSource(engine.SourceConfig{
 		Name: fmt.Sprintf("queue %d", queue), Pattern: traffic.Pattern{Kind: kind, Gap: float64(size) * 8 / (percent / 100 * stm16)},
-		Size: size, Start: engine.Time(len(g.lanes)+int(size)) * 1000, Stop: engine.Seconds(seconds), Forward: g.route(stm64, queue),
+		Size: size, Start: engine.Time(len(g.stripes)+int(size)) * 1000, Stop: engine.Seconds(seconds), Forward: g.route(stm64, queue),
 	})
 	if g.err == nil {
 		g.err = err

@@ -27,17 +27,17 @@ var (
 	flowLevel  = scheme{name: "flow-level", spread: engine.FlowHash, receiver: tcp.Immediate}
 )
 
-// way is one path between R0 and R1: the links it takes, by name.
-type way []string
+// path is one path between R0 and R1: the links it takes, by name.
+type path []string
 
 // mesh is a topology between R0 and R1 with ten leaf nodes on either side.
 type mesh struct {
 	name  string
 	links map[string]meshLink
-	// ways forward, in turn; packets come back over the same ones the other way round.
-	ways []way
-	loss float64
-	peak float64 // of each Pareto source, bit/s
+	// paths forward, in turn; packets come back over the same paths in reverse.
+	paths []path
+	loss  float64
+	peak  float64 // of each Pareto source, bit/s
 }
 
 type meshLink struct {
@@ -71,7 +71,7 @@ func fig3(paths int, difference, loss float64) mesh {
 		}
 		near, far := fmt.Sprintf("R0R%d", i+2), fmt.Sprintf("R%dR1", i+2)
 		m.links[near], m.links[far] = meshLink{100e6, delay}, meshLink{100e6, delay}
-		m.ways = append(m.ways, way{near, far})
+		m.paths = append(m.paths, path{near, far})
 	}
 	return m
 }
@@ -101,7 +101,7 @@ func (m mesh) build(s scheme) (b *meshBuilder, flows []int, _ error) {
 	case s.fixed > 0:
 		threshold = s.fixed
 	case s.threshold:
-		threshold = tcp.Threshold(len(m.ways))
+		threshold = tcp.Threshold(len(m.paths))
 	}
 	for node := range 10 {
 		there, home := b.leaf(s.spread, node)
@@ -162,7 +162,7 @@ func (b *meshBuilder) leaf(spread engine.Spread, node int) (there, home engine.R
 
 func (b *meshBuilder) spread(first int, direction string, last int, spread engine.Spread, node int) engine.Route {
 	r := engine.Route{Hops: []engine.Hop{engine.At(first)}, Spread: spread}
-	for _, w := range b.ways {
+	for _, w := range b.paths {
 		var hops []engine.Hop
 		for j := range w {
 			name := w[j]
@@ -174,9 +174,9 @@ func (b *meshBuilder) spread(first int, direction string, last int, spread engin
 		r.Split = append(r.Split, engine.Branch{Route: engine.Route{Hops: append(hops, engine.At(last))}})
 	}
 	if spread == engine.FlowHash {
-		// The papers hash the source address (section 4.1, IV-B), so that a node's flows share a way. Of ten
-		// addresses in a row a hash modulo the number of ways, the simplest of their reference [10, 14], gives
-		// each way its even part.
+		// The papers hash the source address (section 4.1, IV-B), so that a node's flows share a path. Of ten
+		// addresses in a row a hash modulo the number of paths, the simplest of their reference [10, 14], gives
+		// each path its even part.
 		chosen := r.Split[node%len(r.Split)].Route
 		r = engine.Route{Hops: append(r.Hops, chosen.Hops...)}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // fig10 is paper 003's figure 10 (000: figure 6). Links but R0-R2 (155 Mbit/s) have 100 Mbit/s, all have 10 ms.
-func fig10(name string, loss float64, ways ...way) mesh {
-	m := mesh{name: "fig10 " + name, ways: ways, loss: loss, peak: 10e6, links: map[string]meshLink{"R0R2": {155e6, 10}}}
+func fig10(name string, loss float64, paths ...path) mesh {
+	m := mesh{name: "fig10 " + name, paths: paths, loss: loss, peak: 10e6, links: map[string]meshLink{"R0R2": {155e6, 10}}}
 	for _, l := range []string{"R2R3", "R3R1", "R2R4", "R4R1", "R0R5", "R5R6", "R6R7", "R7R1"} {
 		m.links[l] = meshLink{100e6, 10}
 	}
@@ -18,9 +18,9 @@ func fig10(name string, loss float64, ways ...way) mesh {
 }
 
 var (
-	short1 = way{"R0R2", "R2R4", "R4R1"}
-	short2 = way{"R0R2", "R2R3", "R3R1"}
-	long   = way{"R0R5", "R5R6", "R6R7", "R7R1"}
+	short1 = path{"R0R2", "R2R4", "R4R1"}
+	short2 = path{"R0R2", "R2R3", "R3R1"}
+	long   = path{"R0R5", "R5R6", "R6R7", "R7R1"}
 )
 
 // partial is figures 10 and 11: paths that share a link, explicit LSPs, a changed metric.

@@ -7,7 +7,7 @@ import (
 )
 
 // After the metric change R0 has two next hops for every class and R2 two more for its half (paper 003, section IV-C):
-// a half of all packets goes the long way and a quarter each short one.
+// a half of all packets takes the long path and a quarter each short one.
 func TestEqualCostPathsSplitTwice(t *testing.T) {
 	b, _, err := fig10("tuned", 0, short1, long, short2, long).build(raised)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestEqualCostPathsSplitTwice(t *testing.T) {
 	}
 }
 
-// Flow-level forwarding by source address: of a node's packets none goes another way, so that nothing overtakes.
+// Per-flow load balancing by source address: of a node's packets none takes another path, so that nothing overtakes.
 func TestNothingOvertakesWhenForwardedByFlow(t *testing.T) {
 	for name, s := range map[string]scheme{"by flow": flowLevel, "by packet": standard} {
 		t.Run(name, func(t *testing.T) {

@@ -6,16 +6,16 @@ import (
 	"github.com/millrace/millrace/papers/score"
 )
 
-// vbns is figures 12 and 13 (000: 7 and 8). The figure with the topology is not in the text: two disjoint ways of
+// vbns is figures 12 and 13 (000: 7 and 8). The figure with the topology is not in the text: two disjoint paths of
 // three OC-12 links are taken, San Francisco to Washington by the north and by the south. Delays are in proportion to
 // the distances of the cities (section 4.3, IV-D): great circles at 5 us per km, 20 and 24 ms.
 func (m *memo) vbns(paper string) Experiment {
 	const perKm = 0.005 // ms
 	e := Experiment{ID: paper + "-vbns", Title: "San Francisco to Washington over the vBNS under three loads"}
-	network := func(ways int, peak float64) mesh {
-		n := way{"SF-Denver", "Denver-Chicago", "Chicago-DC"}
-		s := way{"SF-LA", "LA-Houston", "Houston-DC"}
-		return mesh{name: fmt.Sprintf("vbns %d %g", ways, peak), ways: []way{n, s}[:ways], peak: peak, links: map[string]meshLink{
+	network := func(paths int, peak float64) mesh {
+		n := path{"SF-Denver", "Denver-Chicago", "Chicago-DC"}
+		s := path{"SF-LA", "LA-Houston", "Houston-DC"}
+		return mesh{name: fmt.Sprintf("vbns %d %g", paths, peak), paths: []path{n, s}[:paths], peak: peak, links: map[string]meshLink{
 			"SF-Denver": {622e6, 1529 * perKm}, "Denver-Chicago": {622e6, 1478 * perKm}, "Chicago-DC": {622e6, 956 * perKm},
 			"SF-LA": {622e6, 559 * perKm}, "LA-Houston": {622e6, 2206 * perKm}, "Houston-DC": {622e6, 1960 * perKm},
 		}}

@@ -157,7 +157,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestAPacedHostOffersWhatItsLineCarries(t *testing.T) {
+func TestAPacedHostOffersWhatItsLinkCarries(t *testing.T) {
 	for b, fits := range map[string]bool{
 		"5Mbit/s, start: 0s, stop: 5s": true, "5001kbit/s, start: 0s, stop: 5s": false, "5001kbit/s, start: 4s, stop: 6s": false, "5001kbit/s, start: 5s, stop: 6s": true,
 	} {

@@ -64,7 +64,7 @@ func alphaNightlyCommand() *cobra.Command {
 			if o.report != "" {
 				return o.write(cmd, r.Msg)
 			}
-			return printNight(cmd.OutOrStdout(), r.Msg, o.dryRun)
+			return printNightlyRun(cmd.OutOrStdout(), r.Msg, o.dryRun)
 		},
 	}
 	o.register(cmd)
@@ -184,7 +184,7 @@ func alphaExplainCommand() *cobra.Command {
 	return cmd
 }
 
-func printNight(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) error {
+func printNightlyRun(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) error {
 	for _, group := range []struct {
 		title string
 		pairs []*alphav1.Pair

@@ -65,7 +65,7 @@ func (o *replayFlags) register(cmd *cobra.Command) {
 	f.StringArrayVar(&o.ages, "age", nil, "how long a pair outlives its last flow, such as 30d or 12h; repeatable")
 	f.StringVar(&o.from, "from", "", "first day: RFC 3339, or how long ago, moved back to midnight UTC (default: 30 days before --to)")
 	f.StringVar(&o.to, "to", "", "end, moved back to midnight UTC (default: now)")
-	f.StringVar(&o.warmUp, "warm-up", "", "nights before --from that are made and not shown, so that pairs are known, such as 30d (default: 30d)")
+	f.StringVar(&o.warmUp, "warm-up", "", "nightly runs before --from that are simulated and not shown, so that pairs are known, such as 30d (default: 30d)")
 }
 
 func (o *replayFlags) request(now time.Time) (*alphav1.ReplayRequest, error) {
@@ -161,18 +161,18 @@ type replayed struct {
 	// Pairs are those known before the last day, MostPairs the largest number before any.
 	Pairs     uint32 `json:"pairs"`
 	MostPairs uint32 `json:"most_pairs"`
-	// Changes are pairs added and aged out, MostChanges those of the busiest night.
-	Changes     uint32        `json:"changes"`
-	MostChanges uint32        `json:"most_changes"`
-	AlphaBytes  uint64        `json:"alpha_bytes"`
-	CaughtBytes uint64        `json:"caught_bytes"`
-	Redirected  uint64        `json:"redirected_bytes"`
-	False       uint64        `json:"falsely_redirected_bytes"`
-	Refused     uint32        `json:"refused_exporter_days"`
-	Nights      []replayNight `json:"nights"`
+	// Changes are pairs added and aged out, MostChanges those of the busiest nightly run.
+	Changes     uint32      `json:"changes"`
+	MostChanges uint32      `json:"most_changes"`
+	AlphaBytes  uint64      `json:"alpha_bytes"`
+	CaughtBytes uint64      `json:"caught_bytes"`
+	Redirected  uint64      `json:"redirected_bytes"`
+	False       uint64      `json:"falsely_redirected_bytes"`
+	Refused     uint32      `json:"refused_exporter_days"`
+	Runs        []replayRun `json:"runs"`
 }
 
-type replayNight struct {
+type replayRun struct {
 	Day         string `json:"day"`
 	Pairs       uint32 `json:"pairs"`
 	Added       uint32 `json:"added"`
@@ -193,7 +193,7 @@ func (r *replayed) add(n *alphav1.ReplayResponse) {
 	r.Redirected += n.GetRedirectedBytes()
 	r.False += n.GetFalselyRedirectedBytes()
 	r.Refused += n.GetRefusedExporters()
-	r.Nights = append(r.Nights, replayNight{
+	r.Runs = append(r.Runs, replayRun{
 		n.GetDay().AsTime().Format(time.DateOnly), n.GetPairs(), n.GetAdded(), n.GetAgedOut(), n.GetAlphaBytes(), n.GetCaughtBytes(),
 		n.GetRedirectedBytes(), n.GetFalselyRedirectedBytes(), n.GetRefusedExporters(),
 	})
@@ -242,9 +242,9 @@ func printReplay(out io.Writer, rules []*replayed) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RULE\tRUNS\tPAIRS (MOST)\tCHANGES PER RUN (MOST)\tALPHA BYTES\tCAUGHT\tREDIRECTED\tFALSELY")
 	for _, r := range rules {
-		nights := max(1, len(r.Nights))
-		fmt.Fprintf(w, "%s\t%d\t%d (%d)\t%.1f (%d)\t%s\t%s\t%s\t%s\n", r.Rule, len(r.Nights), r.Pairs, r.MostPairs,
-			float64(r.Changes)/float64(nights), r.MostChanges, gigabytes(r.AlphaBytes), percent(r.CaughtBytes, r.AlphaBytes),
+		runs := max(1, len(r.Runs))
+		fmt.Fprintf(w, "%s\t%d\t%d (%d)\t%.1f (%d)\t%s\t%s\t%s\t%s\n", r.Rule, len(r.Runs), r.Pairs, r.MostPairs,
+			float64(r.Changes)/float64(runs), r.MostChanges, gigabytes(r.AlphaBytes), percent(r.CaughtBytes, r.AlphaBytes),
 			gigabytes(r.Redirected), percent(r.False, r.Redirected))
 	}
 	if err := w.Flush(); err != nil {

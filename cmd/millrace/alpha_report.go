@@ -13,8 +13,8 @@ import (
 )
 
 // reports are the words of --report.
-var reports = map[string]func(report.Night, io.Writer) error{
-	"text": report.Night.Text, "html": report.Night.HTML, "mail": report.Night.Mail,
+var reports = map[string]func(report.Run, io.Writer) error{
+	"text": report.Run.Text, "html": report.Run.HTML, "mail": report.Run.Mail,
 }
 
 // listed is how many of the newest change sets are looked at for those that wait.
@@ -23,12 +23,12 @@ const listed = 1000
 // write prints the report. The run has been made: where services/push does not answer, the report says that instead of
 // what waits.
 func (o *nightlyFlags) write(cmd *cobra.Command, r *alphav1.NightlyResponse) error {
-	night := report.Night{At: time.Now(), Response: r, DryRun: o.dryRun}
+	nightlyRun := report.Run{At: time.Now(), Response: r, DryRun: o.dryRun}
 	list, err := changeClient(cmd).List(cmd.Context(), connect.NewRequest(&pushv1.ListRequest{Limit: listed}))
 	if err != nil {
-		night.Unknown = err.Error()
+		nightlyRun.Unknown = err.Error()
 	} else {
-		night.Waiting = report.Waiting(list.Msg.GetChanges())
+		nightlyRun.Waiting = report.Waiting(list.Msg.GetChanges())
 	}
-	return reports[o.report](night, cmd.OutOrStdout())
+	return reports[o.report](nightlyRun, cmd.OutOrStdout())
 }

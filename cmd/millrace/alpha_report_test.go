@@ -17,12 +17,12 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
-// nights answers as a control plane whose night found a pair.
-type nights struct {
+// nightlyRuns answers as a control plane whose nightly run found a pair.
+type nightlyRuns struct {
 	alphav1connect.UnimplementedAlphaServiceHandler
 }
 
-func (nights) Nightly(context.Context, *connect.Request[alphav1.NightlyRequest]) (*connect.Response[alphav1.NightlyResponse], error) {
+func (nightlyRuns) Nightly(context.Context, *connect.Request[alphav1.NightlyRequest]) (*connect.Response[alphav1.NightlyResponse], error) {
 	return connect.NewResponse(&alphav1.NightlyResponse{Added: []*alphav1.Pair{{Id: "p-one", Src: "10.1.0.0/24", Dst: "10.2.0.0/24"}}, ChangeId: "c-1"}), nil
 }
 
@@ -51,7 +51,7 @@ func TestANightlyRunIsReported(t *testing.T) {
 		{"text", true, []string{"p-one", "Nobody knows what waits", "push is away"}},
 	} {
 		mux := http.NewServeMux()
-		mux.Handle(alphav1connect.NewAlphaServiceHandler(nights{}))
+		mux.Handle(alphav1connect.NewAlphaServiceHandler(nightlyRuns{}))
 		mux.Handle(pushv1connect.NewChangeServiceHandler(oneWaiting{away: c.away}))
 		server := httptest.NewServer(mux)
 		var out strings.Builder

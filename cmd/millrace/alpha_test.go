@@ -11,10 +11,10 @@ import (
 // changes.
 func TestANightlyRunWithinCircuitsIsPrinted(t *testing.T) {
 	var out strings.Builder
-	night := &alphav1.NightlyResponse{InCircuits: []*alphav1.InCircuit{{Circuit: "c7", Pair: &alphav1.Pair{
+	nightlyRun := &alphav1.NightlyResponse{InCircuits: []*alphav1.InCircuit{{Circuit: "c7", Pair: &alphav1.Pair{
 		Src: "10.1.0.0/24", Dst: "10.2.0.0/24", Exporter: "192.0.2.1", Evidence: []*alphav1.Evidence{{Bytes: 2e9}},
 	}}}}
-	if err := printNight(&out, night, false); err != nil {
+	if err := printNightlyRun(&out, nightlyRun, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -151,7 +151,7 @@ func changeRollbackCommand() *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:     "rollback CHANGE",
-		Short:   "Bring every router of a verified change set back to what it held before",
+		Short:   "Roll back every router of a verified change set",
 		Example: "  millrace change rollback c-b4a697ec0b --note \"maintenance tonight\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

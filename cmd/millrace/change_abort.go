@@ -17,7 +17,7 @@ func changeAbortCommand() *cobra.Command {
 		Use:   "abort CHANGE",
 		Short: "Stop a change set that is being applied or rolled back, or that waits for the maintenance window",
 		Long: "Stop a change set that is being applied or rolled back, or that waits for the maintenance window.\n\n" +
-			"No further router is sent its part, and those that have theirs go back to what they held before. Once every router\n" +
+			"No further router is sent its part; those that have theirs are rolled back. Once every router\n" +
 			"shows the new state and is confirming it is too late; roll the change set back then.",
 		Example: "  millrace change abort c-b4a697ec0b --note \"calls come in\"",
 		Args:    cobra.ExactArgs(1),

@@ -14,7 +14,7 @@ import (
 func changeDriftCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "drift",
-		Short:   "Show routers that do not hold what change sets left on them, with the difference",
+		Short:   "Show routers whose running config differs from what change sets left, with the difference",
 		Example: "  millrace change drift\n  millrace change drift --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,7 +35,7 @@ func changeDriftCommand() *cobra.Command {
 
 func printDrift(out io.Writer, r *pushv1.ListDriftResponse) {
 	if len(r.GetDrifts()) == 0 && r.GetCompared() > 0 {
-		fmt.Fprintf(out, "routers that hold what change sets left on them: %d\n", r.GetCompared())
+		fmt.Fprintf(out, "routers whose running config is what change sets left: %d\n", r.GetCompared())
 	}
 	var reasons []string
 	why := map[string][]string{}

@@ -10,9 +10,9 @@ import (
 func TestDriftSaysWhatNobodyCompared(t *testing.T) {
 	unread := []*pushv1.NotCompared{{Router: "er", Reason: "not yet"}, {Router: "wr", Reason: "down"}, {Router: "xr", Reason: "not yet"}}
 	for want, r := range map[string]*pushv1.ListDriftResponse{
-		"not compared: er, xr: not yet\nnot compared: wr: down\n":                         {NotCompared: unread},
-		"routers that hold what change sets left on them: 2\n":                            {Compared: 2},
-		"routers that hold what change sets left on them: 1\nnot compared: er: not yet\n": {Compared: 1, NotCompared: unread[:1]},
+		"not compared: er, xr: not yet\nnot compared: wr: down\n":                               {NotCompared: unread},
+		"routers whose running config is what change sets left: 2\n":                            {Compared: 2},
+		"routers whose running config is what change sets left: 1\nnot compared: er: not yet\n": {Compared: 1, NotCompared: unread[:1]},
 	} {
 		var out bytes.Buffer
 		if printDrift(&out, r); out.String() != want {

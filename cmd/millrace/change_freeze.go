@@ -18,7 +18,7 @@ func changeFreezeCommand() *cobra.Command {
 		Short: "Keep every change set off a router, or off all routers",
 		Long: "Keep every change set off a router, or off all routers, until `millrace change unfreeze`.\n\n" +
 			"Change sets are planned and approved as before, and refused when they are applied or rolled back. One that is being\n" +
-			"applied stops: no further router is sent its part, and those that have theirs go back to what they held before.",
+			"applied stops: no further router is sent its part; those that have theirs are rolled back.",
 		Example: "  millrace change freeze --reason \"storm in the core\"\n  millrace change freeze wr --reason \"line card is being replaced\"",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,7 +15,7 @@ func circuitsModifyCommand() *cobra.Command {
 	req := &circuitsv1.ModifyRequest{}
 	var mbit int64
 	var end string
-	way := wayChange{}
+	path := pathChange{}
 	cmd := &cobra.Command{
 		Use:   "modify ID",
 		Short: "Change the rate, the end or the path of a circuit, before or during its life",
@@ -36,14 +36,14 @@ func circuitsModifyCommand() *cobra.Command {
 			if err := readTime("end", end, &req.End); err != nil {
 				return err
 			}
-			if mbit == 0 && end == "" && !req.GetOpenEnded() && !way.any() {
+			if mbit == 0 && end == "" && !req.GetOpenEnded() && !path.any() {
 				return coded{errors.New("say what is to change: --rate, --end, --open-ended, or something of the path"), exitUsage}
 			}
-			return circuitsModify(cmd, req, &way)
+			return circuitsModify(cmd, req, &path)
 		},
 	}
 	byFlag(cmd, &req.By)
-	way.add(cmd.Flags())
+	path.add(cmd.Flags())
 	cmd.Flags().Int64Var(&mbit, "rate", 0, "Mbit/s from now on; of a volume the highest rate")
 	cmd.Flags().StringVar(&end, "end", "", "RFC 3339 time")
 	cmd.Flags().BoolVar(&req.OpenEnded, "open-ended", false, "let it last until it is released")
@@ -53,15 +53,15 @@ func circuitsModifyCommand() *cobra.Command {
 	return cmd
 }
 
-func circuitsModify(cmd *cobra.Command, req *circuitsv1.ModifyRequest, way *wayChange) error {
+func circuitsModify(cmd *cobra.Command, req *circuitsv1.ModifyRequest, path *pathChange) error {
 	client := circuitsClient(cmd)
-	if req.GetVersion() == 0 || way.any() {
+	if req.GetVersion() == 0 || path.any() {
 		is, err := client.Get(cmd.Context(), connect.NewRequest(&circuitsv1.GetRequest{Id: req.GetId()}))
 		if err != nil {
 			return refusal(err)
 		}
 		req.Version = cmp.Or(req.GetVersion(), is.Msg.GetCircuit().GetVersion())
-		if req.Path, err = way.of(is.Msg.GetCircuit().GetTerms()); err != nil {
+		if req.Path, err = path.of(is.Msg.GetCircuit().GetTerms()); err != nil {
 			return err
 		}
 	}

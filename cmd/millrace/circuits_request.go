@@ -31,7 +31,7 @@ type termsFlags struct {
 	pairs      []string
 	ports      [2]circuitsv1.Port
 	excess     string
-	way        wayFlags
+	path       pathFlags
 }
 
 func (f *termsFlags) add(flags *pflag.FlagSet) {
@@ -45,7 +45,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.onFailure, "on-failure", "restore", "restore or hold: look for another path when a link of its path is gone, or wait for the link")
 	flags.Int32Var(&f.priority, "priority", restore.Last, "holding priority, 0 to 7, 0 is first: who may not displace it, and which circuits get another path first, where several lost theirs; none: --setup-priority")
 	flags.Int32Var(&f.setup, "setup-priority", restore.Last, "0 to 7, not before --priority: where there is no room, circuits of a later priority are displaced; 7 displaces nobody")
-	f.way.add(flags)
+	f.path.add(flags)
 	flags.StringArrayVar(&f.pairs, "pair", nil, "traffic that is steered, SOURCE,DESTINATION such as 192.0.2.0/24,198.51.100.0/24; may be given more than once")
 	for i, end := range []string{"from", "to"} {
 		flags.StringVar(&f.ports[i].Name, end+"-port", "", "Ethernet frames between two ports instead of packets between routers: the port at "+strings.ToUpper(end))
@@ -100,7 +100,7 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 			*into = &f.ports[i]
 		}
 	}
-	if err := errors.Join(f.way.into(t), readTime("start", f.start, &t.Start)); err != nil {
+	if err := errors.Join(f.path.into(t), readTime("start", f.start, &t.Start)); err != nil {
 		return nil, err
 	}
 	return t, readTime("end", f.end, &t.End)
@@ -275,7 +275,7 @@ func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 		if t.GetFromPort() != nil {
 			fmt.Fprintf(out, ", VLANs %s and %s", cmp.Or(t.GetFromPort().GetVlans(), "none"), cmp.Or(t.GetToPort().GetVlans(), "none"))
 		}
-		printOfferedWay(out, o)
+		printOfferedPath(out, o)
 		fmt.Fprintln(out)
 	}
 }

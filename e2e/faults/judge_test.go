@@ -138,7 +138,7 @@ const (
 	neither state = "no known"
 )
 
-// holds compares a router with what it held before the policy and with what it held when all of it was verified.
+// holds compares a router's config with that before the policy and with that when all of it was verified.
 func (w *world) holds(r *plane.Router) state {
 	switch now := r.Entries(); {
 	case maps.Equal(now, w.before[r.Name]):

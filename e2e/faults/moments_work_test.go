@@ -98,26 +98,26 @@ func (w *workWorld) stored(ctx context.Context) (flows int, total octets, err er
 	return flows, total, nil
 }
 
-// nightReads is a nightly run whose query of the flow store is on its way.
-func nightReads(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool)) {
-	return w.night(t, n, w.Ways["flowstore"])
+// runReads is a nightly run whose query of the flow store is on its link.
+func runReads(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool)) {
+	return w.nightlyRun(t, n, w.Links["flowstore"])
 }
 
-// nightAsks is a nightly run whose request for a change set is on its way.
-func nightAsks(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool)) {
-	return w.night(t, n, w.Ways["push"])
+// runAsks is a nightly run whose request for a change set is on its link.
+func runAsks(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool)) {
+	return w.nightlyRun(t, n, w.Links["push"])
 }
 
-// night makes a nightly run that has a new alpha flow to find, and holds what it sends on a connection. The run before
+// nightlyRun makes one that has a new alpha flow to find, and holds what it sends on a connection. The run before
 // reads the outcome of the last change set, so that this one requests its own first, after it has recorded its pair.
-func (w *workWorld) night(t *testing.T, n int, way *faults.Link) (release func(), done func(*testing.T, bool)) {
+func (w *workWorld) nightlyRun(t *testing.T, n int, link *faults.Link) (release func(), done func(*testing.T, bool)) {
 	t.Helper()
 	asking(t, "the run before", w.nightly)
 	w.send(t, fmt.Sprint("alpha-", n), huge)
 	w.allStored(t)
 	pair := flow("", (len(w.taken)-1)%200, huge)
 	src, _ := netip.AddrFromSlice(pair.GetSrcAddr())
-	way.Set(faults.Condition{StallForth: true})
+	link.Set(faults.Condition{StallForth: true})
 	ended := make(chan error, 1)
 	go func() { ended <- w.nightly(context.WithoutCancel(t.Context())) }()
 	program.Until(t, "the nightly run is there", func() (bool, any) {
@@ -126,9 +126,9 @@ func (w *workWorld) night(t *testing.T, n int, way *faults.Link) (release func()
 			t.Fatalf("the nightly run has ended before: %v", err)
 		default:
 		}
-		return way.Held() > 0, nil
+		return link.Held() > 0, nil
 	})
-	return func() { way.Set(faults.Condition{}) }, func(t *testing.T, _ bool) {
+	return func() { link.Set(faults.Condition{}) }, func(t *testing.T, _ bool) {
 		t.Logf("the nightly run that was struck ended with %v", <-ended)
 		w.allStored(t) // what was imported again is on its way
 		asking(t, "a nightly run", w.nightly)

@@ -35,8 +35,8 @@ var works = []struct {
 	work
 	faults []plane.Fault
 }{
-	{work{readsFlows, "alpha", nightReads}, append(slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets }), olderFlows)},
-	{work{"a nightly run requests a change set", "alpha", nightAsks}, nightFaults},
+	{work{readsFlows, "alpha", runReads}, append(slices.DeleteFunc(slices.Clone(nightlyRunFaults), func(f plane.Fault) bool { return f.Forgets }), olderFlows)},
+	{work{"a nightly run requests a change set", "alpha", runAsks}, nightlyRunFaults},
 	{work{sentHalf, "alpha", importing}, slices.Concat(
 		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault, exporterRestart, olderFlows}, clocks)},
 	{work{"a router exports flows", "alpha", streaming}, []plane.Fault{exporterRestart}},
@@ -47,8 +47,8 @@ var (
 	clocks = []plane.Fault{
 		plane.ClockFault("the clock steps 2 h forth, and back", 2*time.Hour), plane.ClockFault("the clock steps 2 h back, and forth", -2*time.Hour),
 	}
-	stateFaults = []plane.Fault{plane.StateFault, plane.OlderDataFault, plane.FullStateFault, plane.SlowStateFault}
-	nightFaults = slices.Concat(both("alpha"), both("flowstore"), both("push"), stateFaults, []plane.Fault{plane.BusFault, emptyBus, plane.RepeatFault}, clocks)
+	stateFaults      = []plane.Fault{plane.StateFault, plane.OlderDataFault, plane.FullStateFault, plane.SlowStateFault}
+	nightlyRunFaults = slices.Concat(both("alpha"), both("flowstore"), both("push"), stateFaults, []plane.Fault{plane.BusFault, emptyBus, plane.RepeatFault}, clocks)
 )
 
 // both are the faults of a service's process. ClickHouse is in that of the flow store.

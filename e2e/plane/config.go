@@ -37,7 +37,7 @@ const (
 
 // config is a service's file.
 func (p *Plane) config(service string) string {
-	if p.Ways[service] != nil {
+	if p.Links[service] != nil {
 		return direct
 	}
 	return through
@@ -50,7 +50,7 @@ func (p *Plane) configure(t *testing.T, o Options) {
 	endpoints, links := map[string]string{}, map[string]string{}
 	for name := range Ports {
 		endpoints[name], links[name] = p.URL(name), p.URL(name)
-		if l := p.Ways[name]; l != nil {
+		if l := p.Links[name]; l != nil {
 			links[name] = "http://" + l.Address()
 		}
 	}

@@ -51,8 +51,8 @@ type Plane struct {
 	EtcdLink *faults.Link
 	Kafka    *kafka.Broker
 	PKI      *pki.Authority
-	// Ways are the links to services.
-	Ways map[string]*faults.Link
+	// Links are the links to services.
+	Links map[string]*faults.Link
 	// Routers are WR, where transfers enter, and ER, where they leave.
 	Routers map[string]*Router
 	// Running are the processes by the name of the service.
@@ -86,14 +86,14 @@ var Ports = map[string]int{
 func New(t *testing.T, o Options) *Plane {
 	t.Helper()
 	host := program.OwnHost()
-	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Routers: map[string]*Router{}, Running: map[string]*program.Process{}, Ways: map[string]*faults.Link{}, services: o.Services}
+	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Routers: map[string]*Router{}, Running: map[string]*program.Process{}, Links: map[string]*faults.Link{}, services: o.Services}
 	if o.Before != nil {
 		o.Before(p.Dir)
 	}
 	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, append(o.Etcd, etcd.Compacted("1m"))...)
 	p.EtcdLink = p.Link(t, strings.TrimPrefix(p.Etcd.URL, "http://"))
 	for _, name := range o.Through {
-		p.Ways[name] = p.Link(t, strings.TrimPrefix(p.URL(name), "http://"))
+		p.Links[name] = p.Link(t, strings.TrimPrefix(p.URL(name), "http://"))
 	}
 	for _, name := range Names {
 		c := p.certificate(t, name)

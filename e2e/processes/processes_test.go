@@ -32,12 +32,12 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.export(t, first)
 	p.waitStored(t, first)
 
-	night := p.nightly(t)
-	p.checkNight(t, night, first)
-	change := p.checkChange(t, night)
-	seen.check(t, night, change)
+	nightlyRun := p.nightly(t)
+	p.checkNightlyRun(t, nightlyRun, first)
+	change := p.checkChange(t, nightlyRun)
+	seen.check(t, nightlyRun, change)
 	tworouters.Tell(t, p.kafka, http.DefaultClient, p.url("dashboard"), p.begin)
-	p.checkPlanned(t, night.GetAdded()[0].GetId())
+	p.checkPlanned(t, nightlyRun.GetAdded()[0].GetId())
 	p.checkCircuits(t)
 
 	second := transfers.Transfer{Src: "10.3.0.5", Dst: "10.4.0.9", Bytes: 1_234_567}

@@ -41,7 +41,7 @@ func TestPeopleLogInToServicesThatProveThemselves(t *testing.T) {
 	at := begun()
 	tworouters.Tell(t, s.kafka, ann, s.url("dashboard"), at)
 	s.imports(t, ann, at)
-	id := s.night(t, at)
+	id := s.nightlyRun(t, at)
 	s.approval(t, id)
 	s.page(t)
 	s.recorded(t, id)
@@ -110,13 +110,13 @@ func (s *secure) imports(t *testing.T, ann *http.Client, at time.Time) {
 
 var changeID = regexp.MustCompile(`\bc-[0-9a-z-]+`)
 
-// night is a nightly run that ann starts, and asks for a change set in the name of services/alpha.
-func (s *secure) night(t *testing.T, at time.Time) string {
+// nightlyRun is a nightly run that ann starts, and asks for a change set in the name of services/alpha.
+func (s *secure) nightlyRun(t *testing.T, at time.Time) string {
 	t.Helper()
 	out := s.run(t, "ann", "alpha", "nightly", "--from", at.Add(-time.Hour).UTC().Format(time.RFC3339), "--to", at.Add(2*time.Minute).UTC().Format(time.RFC3339))
 	id := changeID.FindString(out)
 	if id == "" || strings.Contains(out, "failed") {
-		t.Fatalf("the night: %s", out)
+		t.Fatalf("the nightly run: %s", out)
 	}
 	return id
 }

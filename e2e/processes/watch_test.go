@@ -47,10 +47,10 @@ func (w *watcher) seen() []*eventv1.Event {
 }
 
 // check waits for the events of two services after the nightly run.
-func (w *watcher) check(t *testing.T, night *alphav1.NightlyResponse, change *pushv1.ChangeSet) {
+func (w *watcher) check(t *testing.T, nightlyRun *alphav1.NightlyResponse, change *pushv1.ChangeSet) {
 	t.Helper()
 	for _, want := range []*eventv1.Event{
-		{Source: "services/alpha", Code: "pair-found", Subject: night.GetAdded()[0].GetId(), Text: "10.1.0.0/24 to 10.2.0.0/24 is alpha: sent 2GB in the 60 s"},
+		{Source: "services/alpha", Code: "pair-found", Subject: nightlyRun.GetAdded()[0].GetId(), Text: "10.1.0.0/24 to 10.2.0.0/24 is alpha: sent 2GB in the 60 s"},
 		{Source: "services/alpha", Code: "nightly-done", Subject: "nightly", Text: "1 pairs added, 0 refreshed, 0 aged out"},
 		{Source: "services/push", Code: "change-draft", Subject: change.GetId(), Text: change.GetReason()},
 		{Source: "services/push", Code: "change-failed", Subject: change.GetId(), Text: noTopology},

@@ -37,7 +37,7 @@ func (w *world) breakThings(t *testing.T, length time.Duration, seed uint64) {
 		f, longer, busy := deck[0], time.Duration(1+dice.IntN(2)), dice.IntN(3) > 0
 		deck = deck[1:]
 		if length > 0 && busy { // two of three while something is being done rather than between two nightly runs
-			w.awaitNight(t)
+			w.awaitNightlyRun(t)
 			time.Sleep(time.Duration(dice.Int64N(int64(4 * time.Second))))
 		}
 		s := w.diary.struck(f.Name)
@@ -52,11 +52,11 @@ func (w *world) breakThings(t *testing.T, length time.Duration, seed uint64) {
 	w.goesOn(t, "at the end", time.Now())
 }
 
-// awaitNight waits until a nightly run begins.
-func (w *world) awaitNight(t *testing.T) {
+// awaitNightlyRun waits until a nightly run begins.
+func (w *world) awaitNightlyRun(t *testing.T) {
 	t.Helper()
-	before := w.nights.Load()
-	w.await(t, "a nightly run begins", func() bool { return w.nights.Load() > before })
+	before := w.nightlyRuns.Load()
+	w.await(t, "a nightly run begins", func() bool { return w.nightlyRuns.Load() > before })
 }
 
 // goesOn waits until everything that began after a time has succeeded once, the store has what had been taken, and the
@@ -75,13 +75,13 @@ func (w *world) goesOn(t *testing.T, when string, since time.Time) {
 }
 
 // allowed is longer than a test waits elsewhere: a round that a fault meets has two calls of its patience and a
-// rollback before what failed is done again in the next night.
+// rollback before what failed is done again in the next nightly run.
 const allowed = 5 * time.Minute
 
 // await waits for a fact.
 func (w *world) await(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	for end := time.Now().Add(allowed + 4*w.pace.night); !fact(); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(allowed + 4*w.pace.nightlyRun); !fact(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
 			for _, k := range kinds {
 				_, failed := w.diary.count(k)

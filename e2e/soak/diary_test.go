@@ -10,15 +10,15 @@ import (
 type kind string
 
 const (
-	aNight     kind = "nightly run"
-	aChangeSet kind = "nightly change set"
-	aRound     kind = "operator's round"
-	anImport   kind = "import"
-	aWeight    kind = "change of weights"
+	aNightlyRun kind = "nightly run"
+	aChangeSet  kind = "nightly change set"
+	aRound      kind = "operator's round"
+	anImport    kind = "import"
+	aWeight     kind = "change of weights"
 )
 
 // kinds in the order of the page.
-var kinds = []kind{aNight, aChangeSet, aRound, anImport, aWeight}
+var kinds = []kind{aNightlyRun, aChangeSet, aRound, anImport, aWeight}
 
 // attempt is something that was tried once.
 type attempt struct {

@@ -12,15 +12,15 @@ import (
 func TestBeside(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
 	d := &diary{strikes: []*strike{{fault: "one", begin: at(10), healed: at(20)}, {fault: "two", begin: at(50)}}}
-	d.note(aNight, at(22), at(24), errors.New("first after it"))
-	d.note(aNight, at(25), at(26), nil)
+	d.note(aNightlyRun, at(22), at(24), errors.New("first after it"))
+	d.note(aNightlyRun, at(25), at(26), nil)
 	for _, c := range []struct {
 		k          kind
 		begin, end int
 		want       string
 	}{
-		{aNight, 1, 9, ""}, {aNight, 1, 10, "one"}, {aNight, 12, 13, "one"}, {aNight, 19, 30, "one"}, {aNight, 22, 24, "one"},
-		{aNight, 27, 30, ""}, {aRound, 27, 30, "one"}, {aNight, 27, 55, "two"}, {aNight, 60, 61, "two"},
+		{aNightlyRun, 1, 9, ""}, {aNightlyRun, 1, 10, "one"}, {aNightlyRun, 12, 13, "one"}, {aNightlyRun, 19, 30, "one"}, {aNightlyRun, 22, 24, "one"},
+		{aNightlyRun, 27, 30, ""}, {aRound, 27, 30, "one"}, {aNightlyRun, 27, 55, "two"}, {aNightlyRun, 60, 61, "two"},
 	} {
 		if got := d.beside(attempt{kind: c.k, begin: at(c.begin), end: at(c.end), err: "failed"}); got != c.want {
 			t.Errorf("a %s from %d to %d is beside %q, want %q", c.k, c.begin, c.end, got, c.want)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // pace is how often things are done, and how long services/push waits for them.
 type pace struct {
-	night, traffic, importing, weights, sample time.Duration
+	nightlyRun, traffic, importing, weights, sample time.Duration
 	// push are settings of services/push.
 	push string
 }
@@ -38,9 +38,9 @@ type pace struct {
 // collector: the store takes them one after the other.
 func paceOf(length time.Duration) pace {
 	if length == 0 {
-		return pace{night: time.Second, traffic: time.Second, importing: 2 * time.Second, weights: 2 * time.Second, sample: time.Second, push: patient}
+		return pace{nightlyRun: time.Second, traffic: time.Second, importing: 2 * time.Second, weights: 2 * time.Second, sample: time.Second, push: patient}
 	}
-	return pace{night: time.Minute, traffic: time.Second, importing: 10 * time.Second, weights: 20 * time.Second, sample: 10 * time.Second, push: impatient}
+	return pace{nightlyRun: time.Minute, traffic: time.Second, importing: 10 * time.Second, weights: 20 * time.Second, sample: 10 * time.Second, push: impatient}
 }
 
 // TestSoak: whatever breaks, no committed fact is lost or doubled, each record is true, everything goes on by

@@ -52,8 +52,8 @@ type world struct {
 	book  *book
 	// meters are what processes need, over time.
 	meters meters
-	// nights counts nightly runs that have begun.
-	nights atomic.Int64
+	// nightlyRuns counts nightly runs that have begun.
+	nightlyRuns atomic.Int64
 
 	bus     bus.Bus
 	store   flowv1connect.FlowStoreServiceClient
@@ -116,8 +116,8 @@ func (w *world) work(t *testing.T) *work {
 	k.every(w.pace.traffic, func(n int) { w.sendFlows(ctx, n) })
 	k.every(w.pace.importing, func(n int) { w.importFlows(ctx, n) })
 	k.every(w.pace.weights, func(n int) { w.changeWeights(ctx, n) })
-	k.every(w.pace.night, func(n int) {
-		w.night(ctx, n)
+	k.every(w.pace.nightlyRun, func(n int) {
+		w.nightlyRun(ctx, n)
 		w.round(ctx, n)
 	})
 	k.every(w.pace.sample, func(int) { w.sample() })

@@ -37,12 +37,12 @@ func TestQueriesOnALivePrometheus(t *testing.T) {
 	sent := make(chan struct{})
 	go func() { plane.export(stop); close(sent) }()
 	defer func() { close(stop); <-sent }()
-	nights := alphav1connect.NewAlphaServiceClient(http.DefaultClient, "http://"+plane.web)
+	nightlyRuns := alphav1connect.NewAlphaServiceClient(http.DefaultClient, "http://"+plane.web)
 	program.Until(t, "a nightly run has judged flows", func() (bool, any) { // the first ones find none yet
-		if _, err := nights.Nightly(t.Context(), connect.NewRequest(&alphav1.NightlyRequest{})); err != nil {
+		if _, err := nightlyRuns.Nightly(t.Context(), connect.NewRequest(&alphav1.NightlyRequest{})); err != nil {
 			return false, err
 		}
-		n, err := prometheus.ask("millrace:night_age:seconds")
+		n, err := prometheus.ask("millrace:nightly_run_age:seconds")
 		return n > 0, err
 	})
 	queries := boardQueries(t)

@@ -139,9 +139,9 @@ func ChangeSet(s pushv1.State) Kind { return changes[s] }
 
 // Kinds of routers that are read again after their change set has ended.
 var (
-	ConfigDrift = define("services/push", warning, "config-drift", "A router does not hold what change sets left on it.",
+	ConfigDrift = define("services/push", warning, "config-drift", "The running config of a router differs from what change sets left.",
 		"Find out who changed the router; `millrace change drift` shows the difference. Approve the repair that the text names; without one, request a change set, which makes today's policy the configuration.")
-	ConfigDriftGone = define("services/push", info, "config-drift-gone", "A router holds again what change sets left on it.", nothing)
+	ConfigDriftGone = define("services/push", info, "config-drift-gone", "The running config of a router is again what change sets left.", nothing)
 )
 
 // Kinds of etcd, where change sets, pairs and weights are kept.

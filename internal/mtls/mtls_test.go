@@ -313,7 +313,7 @@ func TestACertificateOfTomorrowIsUsedTomorrow(t *testing.T) {
 	}
 }
 
-func TestWhatExpiresInUseIsTold(t *testing.T) {
+func TestWhatExpiresInUseIsReported(t *testing.T) {
 	e := newEnd(t, pki.New(t), "router", true)
 	for _, step := range []struct {
 		ahead                   time.Duration

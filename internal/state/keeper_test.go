@@ -18,7 +18,7 @@ import (
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
-func TestWhatIsToldOfTheSize(t *testing.T) {
+func TestWhatIsReportedOfTheSize(t *testing.T) {
 	const mega = 1 << 20
 	for name, c := range map[string]struct {
 		size             Size
@@ -43,7 +43,7 @@ func TestWhatIsToldOfTheSize(t *testing.T) {
 }
 
 // A file is filled over the limit and emptied again: that is reported, its end is reported, and the file gets smaller.
-func TestAFullEtcdIsToldBeforeItTakesNoMore(t *testing.T) {
+func TestAFullEtcdIsReportedBeforeItTakesNoMore(t *testing.T) {
 	e := NewEmbedded(t.TempDir(), UnsafeNoFsync, Quota(64<<20))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)

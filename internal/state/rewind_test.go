@@ -20,7 +20,7 @@ import (
 )
 
 // An etcd that only restarts is not reported; one that comes back with a backup is, once.
-func TestOlderDataIsTold(t *testing.T) {
+func TestOlderDataIsReported(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	store, err := state.Dial([]string{server.URL})
 	if err != nil {
@@ -62,7 +62,7 @@ func TestOlderDataIsTold(t *testing.T) {
 }
 
 // An etcd with older data, to which others have written more than was lost, is reported, too.
-func TestOlderDataThatIsAheadAgainIsTold(t *testing.T) {
+func TestOlderDataThatIsAheadAgainIsReported(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	dial := func() *state.Store {
 		store, err := state.Dial([]string{server.URL})

@@ -153,7 +153,7 @@ func learn(l split.Law) split.State {
 	return s
 }
 
-// onWire is what a payload of UDP takes of the line, bit/s.
+// onWire is what a payload of UDP takes of the link rate, bit/s.
 func onWire(gbps float64) float64 {
 	return gbps * 1e9 * (liman.Datagram + 28 + liman.Ethernet) / liman.Datagram
 }

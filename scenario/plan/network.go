@@ -162,7 +162,7 @@ func along(s *scenario.Scenario, routers []string) (path []hop) {
 	return path
 }
 
-// pinned: the IGP has no other way to the far end of a link that is as cheap.
+// pinned: the IGP has no other path to the far end of a link that is as cheap.
 func pinned(s *scenario.Scenario, h hop) bool {
 	cost := 0
 	for _, o := range cheapest(s, h.from.Node, h.to.Node, []string{h.id()}) {
@@ -171,7 +171,7 @@ func pinned(s *scenario.Scenario, h hop) bool {
 	return cost == 0 || cost > h.link.Cost
 }
 
-// pathOf pins every hop by itself: by a node SID, or where the IGP would go another way by the link.
+// pathOf pins every hop by itself: by a node SID, or where the IGP would take another path, by the link.
 func pathOf(s *scenario.Scenario, path []hop, reason string) compile.Path {
 	p := compile.Path{Nodes: []string{path[0].from.Node}, Reason: reason}
 	for _, h := range path {

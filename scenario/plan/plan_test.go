@@ -34,7 +34,7 @@ func parse(t *testing.T) *scenario.Scenario {
 	return s
 }
 
-func TestPathsKeepOffTheShortestWhereTheyShall(t *testing.T) {
+func TestPathsKeepOffTheShortestWhereAsked(t *testing.T) {
 	s := parse(t)
 	plain := compile.Demand{From: "A", To: "B"}
 	apart := compile.Demand{From: "A", To: "B", LSP: document.LSP{AvoidShortest: true}}

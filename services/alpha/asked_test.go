@@ -19,7 +19,7 @@ func (r *rig) nextDay(t *testing.T, dst string) {
 	if dst != "" {
 		r.flow(wr, "10.1.0.5", dst, r.now.Add(-day/2), 2e9)
 	}
-	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(night())); err != nil && connect.CodeOf(err) != connect.CodeUnavailable {
+	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(nightlyRun())); err != nil && connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Fatal(err)
 	}
 }
@@ -180,7 +180,7 @@ func TestAFirstRunOfALargeNetworkFits(t *testing.T) {
 	for i := range 200_000 {
 		pairs = append(pairs, fmt.Sprintf("p%012d", i))
 	}
-	o, err := newOrder(r.c.cfg, night(), r.now, r.now.Add(-day))
+	o, err := newOrder(r.c.cfg, nightlyRun(), r.now, r.now.Add(-day))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestATransferWithinItsCircuitIsNoPair(t *testing.T) {
 	}
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 5_234_567_890)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon.Add(time.Minute), 2e9)
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if diff := cmp.Diff(inCircuits(out), []string{"c2: 192.0.2.1 10.1.0.0/24 10.2.0.0/24, 2 flows"}); diff != "" {
 		t.Errorf("within circuits (-got +want):\n%s", diff)
 	}
@@ -119,7 +119,7 @@ func TestWhatNoCircuitHasIsAPair(t *testing.T) {
 			r := newRig(t, nil)
 			r.bookings.list = []*circuitsv1.Circuit{c.m}
 			r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-			out := r.nightly(t, night())
+			out := r.nightly(t, nightlyRun())
 			if len(out.GetAdded()) != 1 || len(out.GetInCircuits()) != 0 || len(r.created) != 1 {
 				t.Errorf("added %v, within circuits %v, change sets %d; want 1, none, 1", endsOf(out.GetAdded()), inCircuits(out), len(r.created))
 			}
@@ -147,7 +147,7 @@ func TestTheIngressRouterOfACircuit(t *testing.T) {
 			}
 			r.bookings.list = []*circuitsv1.Circuit{m}
 			r.flow(c.exporter, "10.1.0.5", "10.2.0.9", noon, 2e9)
-			if out := r.nightly(t, night()); len(out.GetInCircuits()) == 1 != c.within || len(out.GetAdded()) == 1 == c.within {
+			if out := r.nightly(t, nightlyRun()); len(out.GetInCircuits()) == 1 != c.within || len(out.GetAdded()) == 1 == c.within {
 				t.Errorf("within circuits %v, added %v", inCircuits(out), endsOf(out.GetAdded()))
 			}
 		})
@@ -159,10 +159,10 @@ func TestTheIngressRouterOfACircuit(t *testing.T) {
 func TestAKnownPairStays(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.bookings.list = []*circuitsv1.Circuit{booked("c", "wr", "10.1.0.0/24", "10.2.0.0/24", scheduled, scheduled, active, interrupted)}
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon.Add(time.Hour), 2e9)
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if len(out.GetRefreshed())+len(out.GetAgedOut()) != 0 || len(inCircuits(out)) != 1 || len(r.list(t)) != 1 || len(r.list(t)[0].GetEvidence()) != 1 {
 		t.Errorf("refreshed %v, aged out %v, within circuits %v, left %v", endsOf(out.GetRefreshed()), endsOf(out.GetAgedOut()), inCircuits(out), r.list(t))
 	}
@@ -175,7 +175,7 @@ func TestWithoutCircuitsAllFlowsAreJudged(t *testing.T) {
 		r.bookings.list = []*circuitsv1.Circuit{booked("c1", "wr", "10.1.0.0/24", "10.2.0.0/24", active), booked("c2", "wr", "10.3.0.0/24", "10.2.0.0/24", active)}
 		r.bookings.down, r.bookings.pages = true, pages
 		r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-		out := r.nightly(t, night())
+		out := r.nightly(t, nightlyRun())
 		if len(out.GetAdded()) != 1 || len(out.GetInCircuits()) != 0 || len(r.created) != 1 {
 			t.Errorf("added %v, within circuits %v, change sets %d; want 1, none, 1", endsOf(out.GetAdded()), inCircuits(out), len(r.created))
 		}
@@ -190,7 +190,7 @@ func TestWithoutCircuitsAllFlowsAreJudged(t *testing.T) {
 	r := newRig(t, nil)
 	r.c.deps.Circuits = nil
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	if out := r.nightly(t, night()); len(out.GetAdded()) != 1 || len(out.GetWarnings()) != 0 {
+	if out := r.nightly(t, nightlyRun()); len(out.GetAdded()) != 1 || len(out.GetWarnings()) != 0 {
 		t.Errorf("without the service: added %v, warnings %q", endsOf(out.GetAdded()), out.GetWarnings())
 	}
 }
@@ -201,7 +201,7 @@ func TestTheGateIsBeforeCircuits(t *testing.T) {
 	r.bookings.list = []*circuitsv1.Circuit{booked("c", "wr", "10.1.0.0/24", "10.2.0.0/24", active)}
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.hours = []*flowv1.HourQuality{exportHour(wr, noon, func(h *flowv1.HourQuality) { h.Lost = 5 })}
-	if out := r.nightly(t, night()); len(out.GetRefused()) != 1 || len(out.GetInCircuits())+len(out.GetAdded()) != 0 {
+	if out := r.nightly(t, nightlyRun()); len(out.GetRefused()) != 1 || len(out.GetInCircuits())+len(out.GetAdded()) != 0 {
 		t.Errorf("refused %v, within circuits %v, added %v", out.GetRefused(), inCircuits(out), endsOf(out.GetAdded()))
 	}
 }

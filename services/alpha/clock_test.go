@@ -33,19 +33,19 @@ func TestWhenARunIsDue(t *testing.T) {
 		run  bool
 		next schedule
 	}{
-		"the first start waits for its first night": {clock(20, 12, 0), schedule{}, false, schedule{last: clock(20, 12, 0)}},
+		"the first start waits for its first nightly run": {clock(20, 12, 0), schedule{}, false, schedule{last: clock(20, 12, 0)}},
 		"before the time": {clock(21, 1, 59), schedule{last: clock(20, 2, 0)}, false, schedule{last: clock(20, 2, 0)}},
 		"at the time":     {clock(21, 2, 0), schedule{last: clock(20, 2, 0)}, true, failed(1, clock(21, 2, 5))},
-		"once a night":    {clock(21, 2, 1), schedule{last: clock(21, 2, 0)}, false, schedule{last: clock(21, 2, 0)}},
-		"a night missed while the process was down is made up": {clock(21, 9, 0), schedule{last: clock(20, 2, 0)}, true, failed(1, clock(21, 9, 5))},
-		"ten nights missed are made up by one":                 {clock(30, 9, 0), schedule{last: clock(20, 2, 0)}, true, failed(1, clock(30, 9, 5))},
-		"while another replica may be at it":                   {clock(21, 2, 4), failed(1, clock(21, 2, 5)), false, failed(1, clock(21, 2, 5))},
-		"a night that failed, or crashed, is tried again":      {clock(21, 2, 5), failed(1, clock(21, 2, 5)), true, failed(2, clock(21, 2, 15))},
-		"later and later":                                  {clock(21, 2, 15), failed(2, clock(21, 2, 15)), true, failed(3, clock(21, 2, 35))},
-		"but every hour at least":                          {clock(21, 9, 0), failed(40, clock(21, 9, 0)), true, failed(41, clock(21, 10, 0))},
-		"a clock set back forgets the pause":               {clock(21, 2, 10), failed(3, clock(25, 9, 0)), true, failed(4, clock(21, 2, 50))},
-		"a clock set back forgets the night in the future": {clock(20, 12, 0), schedule{last: clock(29, 2, 0), end: clock(29, 2, 0)}, false, schedule{last: clock(20, 12, 0), end: clock(20, 12, 0)}},
-		"and the next night is the next time of day":       {clock(21, 2, 0), schedule{last: clock(20, 12, 0)}, true, schedule{last: clock(20, 12, 0), attempts: 1, nextAttempt: clock(21, 2, 5)}},
+		"once a day":      {clock(21, 2, 1), schedule{last: clock(21, 2, 0)}, false, schedule{last: clock(21, 2, 0)}},
+		"a nightly run missed while the process was down is made up": {clock(21, 9, 0), schedule{last: clock(20, 2, 0)}, true, failed(1, clock(21, 9, 5))},
+		"ten nightly runs missed are made up by one":                 {clock(30, 9, 0), schedule{last: clock(20, 2, 0)}, true, failed(1, clock(30, 9, 5))},
+		"while another replica may be at it":                         {clock(21, 2, 4), failed(1, clock(21, 2, 5)), false, failed(1, clock(21, 2, 5))},
+		"a nightly run that failed, or crashed, is tried again":      {clock(21, 2, 5), failed(1, clock(21, 2, 5)), true, failed(2, clock(21, 2, 15))},
+		"later and later":                                        {clock(21, 2, 15), failed(2, clock(21, 2, 15)), true, failed(3, clock(21, 2, 35))},
+		"but every hour at least":                                {clock(21, 9, 0), failed(40, clock(21, 9, 0)), true, failed(41, clock(21, 10, 0))},
+		"a clock set back forgets the pause":                     {clock(21, 2, 10), failed(3, clock(25, 9, 0)), true, failed(4, clock(21, 2, 50))},
+		"a clock set back forgets the nightly run in the future": {clock(20, 12, 0), schedule{last: clock(29, 2, 0), end: clock(29, 2, 0)}, false, schedule{last: clock(20, 12, 0), end: clock(20, 12, 0)}},
+		"and the next nightly run is the next time of day":       {clock(21, 2, 0), schedule{last: clock(20, 12, 0)}, true, schedule{last: clock(20, 12, 0), attempts: 1, nextAttempt: clock(21, 2, 5)}},
 		"a time that summer time skips comes an hour later": {
 			time.Date(2026, 3, 29, 3, 0, 0, 0, berlin), schedule{last: time.Date(2026, 3, 28, 2, 0, 0, 0, berlin)}, true,
 			schedule{last: time.Date(2026, 3, 28, 2, 0, 0, 0, berlin), attempts: 1, nextAttempt: time.Date(2026, 3, 29, 3, 5, 0, 0, berlin)}},
@@ -60,8 +60,8 @@ func TestWhenARunIsDue(t *testing.T) {
 	}
 }
 
-// TestNightsLeaveNoFlowOut follows windows through days of 23, 24 and 25 hours, runs that fail and runs by hand.
-func TestNightsLeaveNoFlowOut(t *testing.T) {
+// TestNightlyRunsLeaveNoFlowOut follows windows through days of 23, 24 and 25 hours, runs that fail and runs by hand.
+func TestNightlyRunsLeaveNoFlowOut(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +72,14 @@ func TestNightsLeaveNoFlowOut(t *testing.T) {
 		now, end      time.Time
 		from, skipped time.Time
 	}{
-		"the first night":                      {two(11, 21), time.Time{}, two(11, 20), time.Time{}},
-		"a day of 24 hours":                    {two(11, 21), two(11, 20), two(11, 20).Add(-2 * time.Hour), time.Time{}},
-		"a day of 25 hours":                    {two(10, 26), two(10, 25), two(10, 25).Add(-2 * time.Hour), time.Time{}},
-		"a day of 23 hours":                    {two(3, 30), two(3, 29), two(3, 30).Add(-25 * time.Hour), time.Time{}},
-		"a night by hand in between":           {two(11, 21), two(11, 21).Add(-time.Hour), two(11, 20), time.Time{}},
-		"three nights that failed":             {two(11, 21), two(11, 17), two(11, 17).Add(-2 * time.Hour), time.Time{}},
-		"more than a night may look back":      {two(11, 21), two(11, 11), two(11, 14), two(11, 11)},
-		"an end in the future was a bad clock": {two(11, 21), two(11, 25), two(11, 20), time.Time{}},
+		"the first nightly run":                 {two(11, 21), time.Time{}, two(11, 20), time.Time{}},
+		"a day of 24 hours":                     {two(11, 21), two(11, 20), two(11, 20).Add(-2 * time.Hour), time.Time{}},
+		"a day of 25 hours":                     {two(10, 26), two(10, 25), two(10, 25).Add(-2 * time.Hour), time.Time{}},
+		"a day of 23 hours":                     {two(3, 30), two(3, 29), two(3, 30).Add(-25 * time.Hour), time.Time{}},
+		"a nightly run by hand in between":      {two(11, 21), two(11, 21).Add(-time.Hour), two(11, 20), time.Time{}},
+		"three nightly runs that failed":        {two(11, 21), two(11, 17), two(11, 17).Add(-2 * time.Hour), time.Time{}},
+		"more than a nightly run may look back": {two(11, 21), two(11, 11), two(11, 14), two(11, 11)},
+		"an end in the future was a bad clock":  {two(11, 21), two(11, 25), two(11, 20), time.Time{}},
 	} {
 		from, skipped := start(cfg, tc.now, tc.end)
 		if !from.Equal(tc.from) || !skipped.Equal(tc.skipped) {
@@ -96,10 +96,10 @@ func TestARunThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
 		r.c.runIfDue(t.Context())
 	}
 	run(at(19, 12, 0))
-	r.flow(wr, "10.1.0.5", "10.2.0.9", at(19, 23, 0), 2e9) // before the first night, and found by it
+	r.flow(wr, "10.1.0.5", "10.2.0.9", at(19, 23, 0), 2e9) // before the first nightly run, and found by it
 	run(at(20, 2, 0))
 	if len(r.created) != 1 {
-		t.Fatalf("%d change sets after the first night, want one", len(r.created))
+		t.Fatalf("%d change sets after the first nightly run, want one", len(r.created))
 	}
 	r.flow(wr, "10.1.0.5", "10.7.0.9", at(20, 2, 1), 2e9)  // first minutes of the second run's window
 	r.flow(wr, "10.1.0.5", "10.8.0.9", at(20, 1, 59), 2e9) // came after the run that judged its time
@@ -117,7 +117,7 @@ func TestARunThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
 	}
 	run(at(21, 3, 0))
 	if from := r.asked.GetFrom().AsTime(); !from.Equal(at(20, 0, 0)) {
-		t.Errorf("the last run read from %v, want 2 h before the end of the first night, and no run after it", from)
+		t.Errorf("the last run read from %v, want 2 h before the end of the first nightly run, and no run after it", from)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,20 +129,21 @@ func TestARunThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
 // TestARunWithoutAnyFlowIsLookedAtAgain: the store may be behind.
 func TestARunWithoutAnyFlowIsLookedAtAgain(t *testing.T) {
 	r := newRig(t, nil)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	end := r.now
 	r.now, r.noFlows = r.now.Add(day), true
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.heard(t, "exporter-refused")
 	r.now, r.noFlows = r.now.Add(day), false
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	if from := r.asked.GetFrom().AsTime(); !from.Equal(end.Add(-2 * time.Hour)) {
-		t.Errorf("read from %v, want from before %v, where the last night with flows ended", from, end)
+		t.Errorf("read from %v, want from before %v, where the last nightly run with flows ended", from, end)
 	}
 }
 
-// TestOnlyRegularNightsMoveTheWindow: one with another rule, or over other days, has judged nothing for the others.
-func TestOnlyRegularNightsMoveTheWindow(t *testing.T) {
+// TestOnlyRegularNightlyRunsMoveTheWindow: one with another rule, or over other days, has judged nothing for
+// the others.
+func TestOnlyRegularNightlyRunsMoveTheWindow(t *testing.T) {
 	for name, req := range map[string]*alphav1.NightlyRequest{
 		"a dry run":           {DryRun: true},
 		"another threshold":   {MinBytes: proto.Uint64(1e12)},
@@ -169,14 +170,14 @@ func TestTheClockStartsOneRunOfTwoReplicas(t *testing.T) {
 		r.c.runIfDue(t.Context())
 	}
 	if len(one.created)+len(two.created) != 0 {
-		t.Fatal("a night ran before its time")
+		t.Fatal("a nightly run ran before its time")
 	}
 	for _, r := range []*rig{one, two} {
 		r.now = noon.Add(20 * time.Hour)
 		r.c.runIfDue(t.Context())
 	}
 	if len(one.created)+len(two.created) != 1 {
-		t.Errorf("%d change sets, want one: the night belongs to whoever wrote the schedule first", len(one.created)+len(two.created))
+		t.Errorf("%d change sets, want one: the nightly run belongs to the replica that wrote the schedule first", len(one.created)+len(two.created))
 	}
 }
 

@@ -22,16 +22,16 @@ const aDay = 24 * time.Hour
 
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(aDay) }
 
-// nights makes the nightly runs after the days from … to of each player. Every day is read once, in order, and
+// nightlyRuns makes the nightly runs after the days from … to of each player. Every day is read once, in order, and
 // what it came to is handed to each before the next day is read.
-func (c *Component) nights(ctx context.Context, from, to time.Time, players []*replay.Player, each func(rule int, n replay.Night) error) error {
+func (c *Component) nightlyRuns(ctx context.Context, from, to time.Time, players []*replay.Player, each func(rule int, n replay.Run) error) error {
 	for at := from; at.Before(to); at = at.Add(aDay) {
 		days, err := c.readDay(ctx, order{from: at, to: at.Add(aDay)}, players)
 		if err != nil {
 			return fmt.Errorf("read the day %s: %w", at.Format(time.DateOnly), err)
 		}
 		for i, p := range players {
-			if err := each(i, p.Night(days[i])); err != nil {
+			if err := each(i, p.Run(days[i])); err != nil {
 				return err
 			}
 		}

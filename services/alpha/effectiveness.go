@@ -58,10 +58,10 @@ func (c *Component) effectiveness(ctx context.Context, storedOnly bool) (*alphav
 	if err != nil {
 		return m, err
 	}
-	nights := [2]replay.Night{}
-	err = c.nights(ctx, from, to, players, func(rule int, n replay.Night) error {
-		if nights[rule] = n; rule == 1 {
-			m.Judged.Days = append(m.Judged.Days, dayToProto(nights))
+	nightlyRuns := [2]replay.Run{}
+	err = c.nightlyRuns(ctx, from, to, players, func(rule int, n replay.Run) error {
+		if nightlyRuns[rule] = n; rule == 1 {
+			m.Judged.Days = append(m.Judged.Days, dayToProto(nightlyRuns))
 		}
 		return nil
 	})
@@ -155,7 +155,7 @@ func knownFromProto(rule detect.Rule, k *alphav1.KnownPair) (detect.Pair, error)
 	return detect.Pair{Key: key, LastSeen: k.GetLastSeen().AsTime()}, nil
 }
 
-func dayToProto(n [2]replay.Night) *alphav1.EffectivenessDay {
+func dayToProto(n [2]replay.Run) *alphav1.EffectivenessDay {
 	return &alphav1.EffectivenessDay{
 		Day: timestamppb.New(n[0].Day), AlphaBytes: n[0].AlphaBytes, Caught_24Bytes: n[0].CaughtBytes, Caught_32Bytes: n[1].CaughtBytes,
 		Pairs_24: uint32(n[0].Known), Pairs_32: uint32(n[1].Known),

@@ -48,7 +48,7 @@ func TestARunOverTheRealFlowStore(t *testing.T) {
 		record("10.1.0.5", "10.2.0.9", noon, 90*time.Second, 3e9),
 		// 1.2 GB in two minutes: never more than 0.6 GB in one.
 		record("10.1.0.5", "10.3.0.9", noon, 2*time.Minute, 1.2e9))
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if diff := cmp.Diff(endsOf(out.GetAdded()), []string{"192.0.2.1 10.1.0.0/24 10.2.0.0/24"}); diff != "" {
 		t.Fatalf("added (-got +want):\n%s", diff)
 	}
@@ -61,16 +61,16 @@ func TestARunOverTheRealFlowStore(t *testing.T) {
 	put(t, b, client, "two", record("10.1.0.77", "10.2.0.1", noon.Add(25*day), time.Second, 1000))
 	put(t, b, client, "three", record("10.9.0.1", "10.9.1.1", noon.Add(45*day-time.Hour), time.Second, 1000))
 	r.now = noon.Add(45 * day)
-	if out := r.nightly(t, night()); len(out.GetAgedOut()) != 0 {
+	if out := r.nightly(t, nightlyRun()); len(out.GetAgedOut()) != 0 {
 		t.Errorf("aged out %v, although a flow of it was seen 20 days ago", endsOf(out.GetAgedOut()))
 	}
 	put(t, b, client, "four", record("10.9.0.1", "10.9.1.1", noon.Add(56*day-time.Hour), time.Second, 1000))
 	r.now = noon.Add(56 * day)
-	if out := r.nightly(t, night()); len(out.GetAgedOut()) != 1 || len(r.list(t)) != 0 {
+	if out := r.nightly(t, nightlyRun()); len(out.GetAgedOut()) != 1 || len(r.list(t)) != 0 {
 		t.Errorf("aged out %v after 31 days of silence, left %v", endsOf(out.GetAgedOut()), endsOf(r.list(t)))
 	}
 	r.now = noon.Add(300 * day)
-	if out := r.nightly(t, night()); len(out.GetRefused()) != 1 {
+	if out := r.nightly(t, nightlyRun()); len(out.GetRefused()) != 1 {
 		t.Errorf("refused %v, want a run without any flow refused", out.GetRefused())
 	}
 }
@@ -95,9 +95,9 @@ func realStore(t *testing.T, b bus.Bus) flowv1connect.FlowStoreServiceClient {
 	return flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL)
 }
 
-// TestOneRuleForNightAndNow: what the store sums records up to, and what detect.Rule.Pieces makes of them, are the
+// TestOneRuleForNightlyRunAndNow: what the store sums records up to, and what detect.Rule.Pieces makes of them, are the
 // same.
-func TestOneRuleForNightAndNow(t *testing.T) {
+func TestOneRuleForNightlyRunAndNow(t *testing.T) {
 	b := bus.NewMemory()
 	defer b.Close()
 	client := realStore(t, b)

@@ -37,7 +37,7 @@ func (c *Component) proposeAll(ctx context.Context) {
 	}
 }
 
-// propose requests one change set for all pairs that need one, and tells whether it did.
+// propose requests one change set for all pairs that need one, and reports whether it did.
 func (c *Component) propose(ctx context.Context) (made bool, err error) {
 	all, err := c.alphaNow(ctx)
 	if err != nil {

@@ -101,15 +101,15 @@ func TestReplayAndEffectivenessHaveTheTruth(t *testing.T) {
 
 	t.Run("replay", func(t *testing.T) {
 		lengths := []int{24, 32}
-		nights := r.replay(t, &alphav1.ReplayRequest{
+		nightlyRuns := r.replay(t, &alphav1.ReplayRequest{
 			From: timestamppb.New(first), WarmUp: durationpb.New(0),
 			Rules: []*alphav1.ReplayRule{{Ipv4Length: proto.Uint32(24)}, {Ipv4Length: proto.Uint32(32)}},
 		})
-		if len(nights) != 2*14 {
-			t.Fatalf("%d nights, want 14 under each of two rules", len(nights))
+		if len(nightlyRuns) != 2*14 {
+			t.Fatalf("%d nightly runs, want 14 under each of two rules", len(nightlyRuns))
 		}
 		aged := 0
-		for i, n := range nights {
+		for i, n := range nightlyRuns {
 			want := oracle[lengths[i%2]][i/2]
 			got := months.Day{
 				Date: n.GetDay().AsTime(), Known: int(n.GetPairs()), Added: int(n.GetAdded()), AgedOut: int(n.GetAgedOut()),

@@ -33,11 +33,11 @@ func (a *api) Replay(ctx context.Context, req *connect.Request[alphav1.ReplayReq
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	err = a.c.nights(ctx, s.warm, s.to, players, func(rule int, n replay.Night) error {
+	err = a.c.nightlyRuns(ctx, s.warm, s.to, players, func(rule int, n replay.Run) error {
 		if n.Day.Before(s.from) {
 			return nil
 		}
-		return out.Send(nightToProto(rule, n))
+		return out.Send(runToProto(rule, n))
 	})
 	if err != nil {
 		return coded(err)
@@ -105,7 +105,7 @@ func newPlayer(rule detect.Rule) *replay.Player {
 	return &replay.Player{Rule: rule}
 }
 
-func nightToProto(rule int, n replay.Night) *alphav1.ReplayResponse {
+func runToProto(rule int, n replay.Run) *alphav1.ReplayResponse {
 	return &alphav1.ReplayResponse{
 		Rule: uint32(rule), Day: timestamppb.New(n.Day), Pairs: uint32(n.Known), Added: uint32(n.Added), AgedOut: uint32(n.AgedOut),
 		AlphaBytes: n.AlphaBytes, CaughtBytes: n.CaughtBytes, RedirectedBytes: n.RedirectedBytes, FalselyRedirectedBytes: n.FalseBytes,

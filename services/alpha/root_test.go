@@ -23,7 +23,7 @@ const (
 	day = 24 * time.Hour
 )
 
-func night() *alphav1.NightlyRequest { return &alphav1.NightlyRequest{} }
+func nightlyRun() *alphav1.NightlyRequest { return &alphav1.NightlyRequest{} }
 
 func endsOf(pairs []*alphav1.Pair) (out []string) {
 	for _, p := range pairs {
@@ -41,7 +41,7 @@ func TestARunFindsStoresAndRequests(t *testing.T) {
 	var during []string
 	r.onCreate = func() { during = endsOf(r.list(t)) }
 
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	want := []string{"192.0.2.1 10.1.0.0/24 10.2.0.0/24"}
 	for name, got := range map[string][]string{
 		"added": endsOf(out.GetAdded()), "listed": endsOf(r.list(t)), "listed while the change set is made": during,
@@ -65,11 +65,11 @@ func TestARunFindsStoresAndRequests(t *testing.T) {
 	r.heard(t, "nightly-done")
 }
 
-func TestTheSameNightAgainAsksForNothing(t *testing.T) {
+func TestTheSameNightlyRunAgainAsksForNothing(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
-	out := r.nightly(t, night())
+	r.nightly(t, nightlyRun())
+	out := r.nightly(t, nightlyRun())
 	if n := len(out.GetAdded()) + len(out.GetRefreshed()) + len(out.GetAgedOut()); n != 0 || out.GetChangeId() != "" || len(r.created) != 1 {
 		t.Errorf("second run: %d changes, change set %q, %d asked for", n, out.GetChangeId(), len(r.created))
 	}
@@ -120,10 +120,10 @@ func TestPairsAgeByAnyFlowOfTheirs(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.flow(wr, "10.1.0.5", "10.4.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.lastSeen = map[string]time.Time{"10.1.0.0/24 10.4.0.0/24": noon.Add(20 * day)}
 	r.now = noon.Add(31 * day)
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if diff := cmp.Diff(endsOf(out.GetAgedOut()), []string{"192.0.2.1 10.1.0.0/24 10.2.0.0/24"}); diff != "" {
 		t.Errorf("aged out (-got +want):\n%s", diff)
 	}
@@ -143,11 +143,11 @@ func TestPairsAgeByAnyFlowOfTheirs(t *testing.T) {
 func TestAWindowWithoutAnyFlowAgesNothing(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	// The clock jumps a year ahead: no flow is stored for that night.
 	r.now = noon.Add(365 * day)
 	r.noFlows = true
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(out.GetRefused()) != 1 || out.GetRefused()[0].GetExporter() != "all" {
 		t.Errorf("aged out %d, left %d, refused %v", len(out.GetAgedOut()), len(r.list(t)), out.GetRefused())
 	}
@@ -156,14 +156,14 @@ func TestAWindowWithoutAnyFlowAgesNothing(t *testing.T) {
 func TestARefusedExportersPairsStay(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.flow(wr, "10.1.0.5", "10.7.0.9", noon.Add(40*day), 2e9)
 	r.now = noon.Add(40*day + 12*time.Hour)
 	r.hours = []*flowv1.HourQuality{
 		exportHour(wr, r.now.Add(-10*time.Hour), nil),
 		exportHour(wr, r.now.Add(-9*time.Hour), func(h *flowv1.HourQuality) { h.Lost = 5 }),
 	}
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if len(out.GetAdded())+len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(r.created) != 1 {
 		t.Errorf("added %d, aged out %d, left %d, change sets %d; want 0, 0, 1, 1",
 			len(out.GetAdded()), len(out.GetAgedOut()), len(r.list(t)), len(r.created))
@@ -205,10 +205,10 @@ func TestTheGateJudgesTheWindow(t *testing.T) {
 func TestAnExporterThatFellSilentKeepsItsPairs(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.now = noon.Add(60 * day)
 	r.hours = []*flowv1.HourQuality{exportHour("192.0.2.2", r.now.Add(-time.Hour), nil)}
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(out.GetRefused()) != 1 {
 		t.Errorf("aged out %v, left %d, refused %v; want the pair to stay", endsOf(out.GetAgedOut()), len(r.list(t)), out.GetRefused())
 	}
@@ -218,10 +218,10 @@ func TestAnExporterThatFellSilentKeepsItsPairs(t *testing.T) {
 func TestPairsAgeByTheirOwnExporter(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow("192.0.2.2", "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.lastSeen = map[string]time.Time{"10.1.0.0/24 10.2.0.0/24": noon.Add(44 * day)} // at wr
 	r.now = noon.Add(45 * day)
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if diff := cmp.Diff(endsOf(out.GetAgedOut()), []string{"192.0.2.2 10.1.0.0/24 10.2.0.0/24"}); diff != "" {
 		t.Errorf("aged out (-got +want):\n%s", diff)
 	}
@@ -230,21 +230,21 @@ func TestPairsAgeByTheirOwnExporter(t *testing.T) {
 	}
 }
 
-// TestAChangeSetThatFailedIsAskedForAgain by each night until one comes to something.
+// TestAChangeSetThatFailedIsAskedForAgain by each nightly run until one comes to something.
 func TestAChangeSetThatFailedIsAskedForAgain(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.states = map[string]pushv1.State{"change-1": pushv1.State_STATE_FAILED, "change-2": pushv1.State_STATE_PLANNED}
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if out.GetChangeId() != "change-1" || len(out.GetWarnings()) != 1 {
 		t.Fatalf("change %q, warnings %v; want the first, and a warning that it failed", out.GetChangeId(), out.GetWarnings())
 	}
 	r.c.retry(t.Context()) // between runs nothing new is known
 	if len(r.created) != 1 {
-		t.Fatalf("%d change sets asked for before the next night, want one", len(r.created))
+		t.Fatalf("%d change sets asked for before the next nightly run, want one", len(r.created))
 	}
 	r.now = r.now.Add(day)
-	if out := r.nightly(t, night()); out.GetChangeId() != "change-2" {
+	if out := r.nightly(t, nightlyRun()); out.GetChangeId() != "change-2" {
 		t.Fatalf("change %q, want the second", out.GetChangeId())
 	}
 	if diff := cmp.Diff(r.created[1].GetPairs(), r.created[0].GetPairs()); diff != "" || r.created[1].GetIdempotencyKey() == r.created[0].GetIdempotencyKey() {
@@ -253,9 +253,9 @@ func TestAChangeSetThatFailedIsAskedForAgain(t *testing.T) {
 	// It was planned, and fails only when it is applied.
 	r.states["change-2"] = pushv1.State_STATE_FAILED
 	r.now = r.now.Add(day)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	r.now = r.now.Add(day)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	if len(r.created) != 3 {
 		t.Errorf("%d change sets asked for, want three: the third did not fail", len(r.created))
 	}
@@ -266,7 +266,7 @@ func TestADraftIsNoAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.states = map[string]pushv1.State{"change-1": pushv1.State_STATE_DRAFT}
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	asked := 0
 	r.onCreate = func() { asked++ }
 	r.c.retry(t.Context())
@@ -278,18 +278,18 @@ func TestADraftIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestASweepAfterAnotherNightSweepsNothing: the pairs of the other are in force.
-func TestASweepAfterAnotherNightSweepsNothing(t *testing.T) {
+// TestASweepAfterAnotherNightlyRunSweepsNothing: the pairs of the other are in force.
+func TestASweepAfterAnotherNightlyRunSweepsNothing(t *testing.T) {
 	store := etcd(t)
 	one, two := newRigOn(t, DefaultConfiguration(), store), newRigOn(t, DefaultConfiguration(), store)
 	one.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	one.nightly(t, night())
+	one.nightly(t, nightlyRun())
 	stale, err := one.c.memory().read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	two.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
-	two.nightly(t, night())
+	two.nightly(t, nightlyRun())
 	if err := one.c.memory().sweep(t.Context(), stale); err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestASweepAfterAnotherNightSweepsNothing(t *testing.T) {
 func TestAnExporterOfNoDeviceIsWarnedOf(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow("192.0.2.77", "10.1.0.5", "10.2.0.9", noon, 2e9)
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if len(out.GetAdded()) != 1 || len(out.GetWarnings()) != 1 || !strings.Contains(out.GetWarnings()[0], "192.0.2.77") {
 		t.Errorf("added %d, warnings %v; want the pair and a warning", len(out.GetAdded()), out.GetWarnings())
 	}
@@ -312,7 +312,7 @@ func TestAChangeSetThatCouldNotBeMadeIsAskedForAgain(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.pushDown = true
-	_, err := r.client.Nightly(t.Context(), connect.NewRequest(night()))
+	_, err := r.client.Nightly(t.Context(), connect.NewRequest(nightlyRun()))
 	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "retried every") {
 		t.Fatalf("error %v: want Unavailable that says what happens next", err)
 	}
@@ -326,19 +326,19 @@ func TestAChangeSetThatCouldNotBeMadeIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAPendingChangeSetJoinsTheNextNights(t *testing.T) {
+func TestAPendingChangeSetJoinsTheNextNightlyRuns(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.pushDown = true
-	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(night())); err == nil {
+	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(nightlyRun())); err == nil {
 		t.Fatal("no error while services/push is down")
 	}
 	r.pushDown = false
 	r.flow(wr, "10.1.0.5", "10.7.0.9", noon.Add(day), 2e9)
 	r.now = r.now.Add(day)
-	out := r.nightly(t, night())
+	out := r.nightly(t, nightlyRun())
 	if len(out.GetAdded()) != 1 || len(r.created) != 1 || len(r.created[0].GetPairs()) != 2 {
-		t.Errorf("change sets %v, want one with the pairs of both nights", r.created)
+		t.Errorf("change sets %v, want one with the pairs of both nightly runs", r.created)
 	}
 }
 
@@ -348,24 +348,24 @@ func TestThousandsOfPairsAreStoredAtOnce(t *testing.T) {
 	for i := range n {
 		r.flow(wr, fmt.Sprintf("10.%d.%d.1", i/250, i%250), "172.16.0.1", noon, 2e9)
 	}
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	if got := len(r.list(t)); got != n {
 		t.Fatalf("%d pairs, want %d", got, n)
 	}
 	// The next run, and nothing of the generation before may be left.
 	r.flow(wr, "10.99.0.1", "172.16.0.1", noon.Add(day), 2e9)
 	r.now = r.now.Add(day)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	entries, err := r.c.deps.State.List(t.Context(), keyPairs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(entries) != n+1 {
-		t.Errorf("%d keys in etcd, want %d: former nights are swept", len(entries), n+1)
+		t.Errorf("%d keys in etcd, want %d: former nightly runs are swept", len(entries), n+1)
 	}
 }
 
-func TestTwoNightsAtOnceDoNotMix(t *testing.T) {
+func TestTwoNightlyRunsAtOnceDoNotMix(t *testing.T) {
 	store := etcd(t)
 	one, two := newRigOn(t, DefaultConfiguration(), store), newRigOn(t, DefaultConfiguration(), store)
 	one.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
@@ -374,9 +374,9 @@ func TestTwoNightsAtOnceDoNotMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	two.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
-	two.nightly(t, night())
+	two.nightly(t, nightlyRun())
 	if _, err := one.c.memory().replace(t.Context(), before, nil, nil); connect.CodeOf(coded(err)) != connect.CodeAborted {
-		t.Errorf("error %v: want Aborted, because another night came between", err)
+		t.Errorf("error %v: want Aborted, because another nightly run came between", err)
 	}
 	if diff := cmp.Diff(endsOf(one.list(t)), []string{"192.0.2.1 10.1.0.0/24 10.3.0.0/24"}); diff != "" {
 		t.Errorf("pairs in force (-got +want):\n%s", diff)
@@ -388,7 +388,7 @@ func TestExplainFindsAPairByWhatPeopleHave(t *testing.T) {
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.flow("192.0.2.77", "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	id := r.list(t)[0].GetId()
 	for name, tc := range map[string]struct {
 		ask  string

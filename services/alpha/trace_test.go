@@ -20,7 +20,7 @@ func TestANightlyRunIsOneTrace(t *testing.T) {
 	}
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
-	r.nightly(t, night())
+	r.nightly(t, nightlyRun())
 	if err := stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}

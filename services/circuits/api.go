@@ -82,7 +82,7 @@ func (a *api) Quote(_ context.Context, r *connect.Request[circuitsv1.QuoteReques
 		if d, err = c.book.decide(id, r.Msg.GetBy(), normal(r.Msg.GetTerms()), true, c.deps.Now()); err == nil {
 			out.Slots, out.Path, out.Backup = slotsOf(d.Grant), c.book.hopsOf(d.Path), c.book.hopsOf(d.Backup)
 			out.Back, out.FromVlan, out.ToVlan = c.book.backHops(d.back), int32(d.on.vlans[0]), int32(d.on.vlans[1])
-			out.WouldDisplace = toldOf(d.displaced)
+			out.WouldDisplace = answerOf(d.displaced)
 		}
 	})
 	if err := errors.Join(looked, err); err != nil {

@@ -250,11 +250,11 @@ func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) 
 		out.Offers = nil
 		for _, o := range no.Offers {
 			other, terms := r, termsOf(o.Request, t, r)
-			other.Rate, other.Bytes, other.MaxDelay, other.Window, other.Way = o.Request.Rate, o.Request.Bytes, o.Request.MaxDelay, o.Request.Window, o.Request.Way
+			other.Rate, other.Bytes, other.MaxDelay, other.Window, other.PathTerms = o.Request.Rate, o.Request.Bytes, o.Request.MaxDelay, o.Request.Window, o.Request.PathTerms
 			if _, err := b.attach(terms, other); err != nil {
 				continue
 			}
-			if _, _, refusal := b.ways(other, true); refusal == nil {
+			if _, _, refusal := b.paths(other, true); refusal == nil {
 				out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: string(o.Kind), ChangePerMille: o.Change, Terms: terms})
 			}
 		}
@@ -277,7 +277,7 @@ func (b *book) fitting(err error, r admit.Request) error {
 	if !errors.As(err, &no) || len(no.GetOffers()) == 0 {
 		return err
 	}
-	if _, _, refusal := b.ways(r, true); refusal != nil {
+	if _, _, refusal := b.paths(r, true); refusal != nil {
 		out := proto.CloneOf(no.Refusal)
 		out.Offers = nil
 		return refused{out}

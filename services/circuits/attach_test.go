@@ -41,7 +41,7 @@ func TestACircuitBetweenPortsHasItsRateInBothDirections(t *testing.T) {
 			t.Errorf("of link %s %d bit/s are free, and %v use it", link, of.GetLeastFreeBitsPerSecond(), of.GetCircuits())
 		}
 	}
-	// A circuit the other way still fits by the way round; two of 4 Gbit/s more do not, whichever way they ask.
+	// A circuit the other way still fits over the detour; two of 4 Gbit/s more do not, whichever way they ask.
 	w.booked(c, "round", w.terms("b", "a", 4))
 	if _, err := w.request(c, "full", w.frames("a", "b", 4, "101", "101"), true); refusalIn(err).GetCode() != "CAPACITY" {
 		t.Errorf("there is no room back: %v", err)

@@ -261,10 +261,10 @@ func hadHops(r *circuitsv1.Record) []*circuitsv1.Hop {
 
 // there reports whether the topology has every link of a circuit's path, between the routers that it was booked
 // between: a link keeps its id where its port is connected to another router.
-func (b *book) there(c *circuitsv1.Circuit) bool { return !slices.ContainsFunc(bothWays(c), b.isGone) }
+func (b *book) there(c *circuitsv1.Circuit) bool { return !slices.ContainsFunc(bothPaths(c), b.isGone) }
 
-// bothWays are the hops of the path and of the return path.
-func bothWays(c *circuitsv1.Circuit) []*circuitsv1.Hop {
+// bothPaths are the hops of the path and of the return path.
+func bothPaths(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 	return slices.Concat(c.GetPath(), c.GetBack())
 }
 

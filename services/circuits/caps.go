@@ -55,7 +55,7 @@ func (b *book) withHard(out *circuitsv1.Refusal, no *admit.Refusal, t *circuitsv
 	if _, taken := b.admit.Grant(r.ID); taken { // of a circuit that moves, or is modified
 		return out
 	}
-	if _, _, refusal := b.waysBy(b.admit.DecideOnly, r, between(t)); refusal != nil {
+	if _, _, refusal := b.pathsBy(b.admit.DecideOnly, r, between(t)); refusal != nil {
 		return out
 	}
 	terms := proto.CloneOf(t)

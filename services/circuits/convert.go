@@ -114,6 +114,6 @@ func termsOf(r admit.Request, refused *circuitsv1.Terms, asked admit.Request) *c
 	t.RateBitsPerSecond, t.VolumeBytes, t.MaxDelayMicroseconds = r.Rate, r.Bytes, r.MaxDelay
 	t.Start, t.End = moment(r.Start), moment(r.End)
 	t.Protection = circuitsv1.Protection(r.Protect)
-	offerWay(t, r.Way, asked.Way)
+	offerPathTerms(t, r.PathTerms, asked.PathTerms)
 	return t
 }

@@ -74,12 +74,12 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, commit bool, now time.
 func (b *book) admitted(d *decision, t *circuitsv1.Terms, commit bool, now time.Time) error {
 	if commit && setupOf(t) < restore.Last {
 		var no *admit.Refusal
-		if d.Grant, d.back, d.displaced, no = b.waysDisplacing(d.Request, t, now); no == nil {
+		if d.Grant, d.back, d.displaced, no = b.pathsDisplacing(d.Request, t, now); no == nil {
 			return nil
 		}
 	}
 	var no *admit.Refusal
-	if d.Grant, d.back, no = b.ways(d.Request, between(t)); no == nil {
+	if d.Grant, d.back, no = b.paths(d.Request, between(t)); no == nil {
 		return nil
 	}
 	if setupOf(t) < restore.Last && !commit {
@@ -106,7 +106,7 @@ func (b *book) booked(id string, ask *circuitsv1.RequestRequest, alone bool, now
 		Id: id, Terms: terms, Slots: slotsOf(g), Path: b.hopsOf(g.Path), Backup: b.hopsOf(g.Backup),
 		Holder: ask.GetBy(), RequestId: ask.GetRequestId(), Created: timestamppb.New(now),
 		Back: b.backHops(d.back), FromVlan: int32(d.on.vlans[0]), ToVlan: int32(d.on.vlans[1]), Number: int32(d.on.number),
-		Displaced: toldOf(d.displaced),
+		Displaced: answerOf(d.displaced),
 	}}
 	moves := []life.Move{{To: life.Held, By: ask.GetBy()}}
 	c := life.Circuit{State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end)}

@@ -45,26 +45,26 @@ func (b *book) free(r *circuitsv1.Record) error {
 	return err
 }
 
-// ways decides on a request, and between ports on the return path beside it.
-func (b *book) ways(r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
-	return b.waysBy(b.admit.Decide, r, both)
+// paths decides on a request, and between ports on the return path beside it.
+func (b *book) paths(r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
+	return b.pathsBy(b.admit.Decide, r, both)
 }
 
 // decider is one of the decisions of admit.
 type decider func(admit.Request) (*admit.Grant, *admit.Refusal)
 
-func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
+func (b *book) pathsBy(decide decider, r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
 	if forth, refusal = decide(r); refusal != nil || !both {
 		return forth, nil, refusal
 	}
 	b.mustEnter(*forth)
 	defer b.mustRemove(forth.ID)
-	back, refusal = decide(otherWay(r))
+	back, refusal = decide(returnRequest(r))
 	return forth, back, refusal
 }
 
-// otherWay is the request for the return path.
-func otherWay(r admit.Request) admit.Request {
+// returnRequest is the request for the return path.
+func returnRequest(r admit.Request) admit.Request {
 	r.ID, r.From, r.To = backID(r.ID), r.To, r.From
 	r.Via = slices.Clone(r.Via)
 	slices.Reverse(r.Via)
@@ -83,5 +83,5 @@ func (b *book) backHops(back *admit.Grant) []*circuitsv1.Hop {
 func (b *book) instead(decide decider, was *circuitsv1.Record, r admit.Request) (forth, back *admit.Grant, refusal *admit.Refusal) {
 	b.mustFree(was)
 	defer b.mustBook(was)
-	return b.waysBy(decide, r, between(was.GetCircuit().GetTerms()))
+	return b.pathsBy(decide, r, between(was.GetCircuit().GetTerms()))
 }

@@ -33,23 +33,23 @@ type displacer struct {
 	from int64
 }
 
-// waysDisplacing decides on a request with the setup priority of its terms: where links lack room, circuits behind it
+// pathsDisplacing decides on a request with the setup priority of its terms: where links lack room, circuits behind it
 // make room. Afterwards the book is what it was.
-func (b *book) waysDisplacing(r admit.Request, t *circuitsv1.Terms, now time.Time) (forth, back *admit.Grant, others []displaced, no *admit.Refusal) {
-	forth, back, no = b.waysBy(b.admit.DecideOnly, r, between(t))
+func (b *book) pathsDisplacing(r admit.Request, t *circuitsv1.Terms, now time.Time) (forth, back *admit.Grant, others []displaced, no *admit.Refusal) {
+	forth, back, no = b.pathsBy(b.admit.DecideOnly, r, between(t))
 	if no == nil || no.Code != admit.Capacity || r.Bytes > 0 || setupOf(t) == restore.Last { // nobody is behind the last
 		return forth, back, nil, no
 	}
 	requests := []admit.Request{r}
 	if between(t) {
-		requests = append(requests, otherWay(r))
+		requests = append(requests, returnRequest(r))
 	}
 	chosen := b.admit.Displace(requests, setupOf(t), b.holders(r, setupOf(t)))
 	if len(chosen) == 0 {
 		return nil, nil, nil, no
 	}
 	defer b.without(chosen)()
-	forth, back, no = b.waysBy(b.admit.DecideOnly, r, between(t))
+	forth, back, no = b.pathsBy(b.admit.DecideOnly, r, between(t))
 	if no != nil {
 		return nil, nil, nil, no
 	}
@@ -76,10 +76,10 @@ func (b *book) waysDisplacing(r admit.Request, t *circuitsv1.Terms, now time.Tim
 	return forth, back, others, nil
 }
 
-// insteadDisplacing is waysDisplacing for a circuit that has lost its path, and whose own capacity counts as free.
+// insteadDisplacing is pathsDisplacing for a circuit that has lost its path, and whose own capacity counts as free.
 func (b *book) insteadDisplacing(was *circuitsv1.Record, r admit.Request, now time.Time) (forth, back *admit.Grant, others []displaced, no *admit.Refusal) {
 	defer b.without([]admit.Holder{{ID: r.ID}})()
-	return b.waysDisplacing(r, was.GetCircuit().GetTerms(), now)
+	return b.pathsDisplacing(r, was.GetCircuit().GetTerms(), now)
 }
 
 // without takes circuits out of the book, until the answer is called.
@@ -179,14 +179,14 @@ func (b *book) movedAway(was *circuitsv1.Record, by displacer, now time.Time) (*
 		e.Kind = life.Rerouted
 	}
 	g, back, err := b.elsewhere(was, now, func(r admit.Request) (*admit.Grant, *admit.Grant, *admit.Refusal) {
-		return b.ways(r, between(was.GetCircuit().GetTerms()))
+		return b.paths(r, between(was.GetCircuit().GetTerms()))
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	is := proto.CloneOf(was)
 	l.Start, l.End = b.relocate(is, g, back)
-	e.Text = fmt.Sprintf("%s%s: circuit %s of setup priority %d has its capacity", movedTo, b.wayText(is.GetCircuit().GetPath()), by.id, by.setup)
+	e.Text = fmt.Sprintf("%s%s: circuit %s of setup priority %d has its capacity", movedTo, b.pathText(is.GetCircuit().GetPath()), by.id, by.setup)
 	if e.Kind == "" {
 		l.Moves = []life.Move{{From: l.State, To: l.State, By: e.By, Note: e.Text}}
 		return ledger.With(is, l, now), nil, nil
@@ -232,8 +232,8 @@ func recordsOf(others []displaced) (out []*circuitsv1.Record) {
 	return out
 }
 
-// toldOf is what the answer to a request says of those that it displaces.
-func toldOf(others []displaced) (out []*circuitsv1.Displaced) {
+// answerOf is what the answer to a request says of those that it displaces.
+func answerOf(others []displaced) (out []*circuitsv1.Displaced) {
 	for _, d := range others {
 		c := d.was.GetCircuit()
 		told := &circuitsv1.Displaced{

@@ -260,7 +260,7 @@ func (w *live) holds(router, id string) bool {
 	return false
 }
 
-// asBefore checks that routers hold what they held without any circuit.
+// asBefore checks that routers have the config they had without any circuit.
 func (w *live) asBefore() {
 	w.t.Helper()
 	for name, was := range w.before {

@@ -177,9 +177,9 @@ func (b *book) vacated(was *circuitsv1.Record, h maintain.Hit, now time.Time) (t
 			return vacation{fate: circuitsv1.Fate_FATE_STAYS}, err
 		}
 		l.Start, l.End = b.relocate(to.is, g, back)
-		to.is.Circuit.Displaced = toldOf(to.others)
+		to.is.Circuit.Displaced = answerOf(to.others)
 	}
-	to.note = movedTo + b.wayText(to.is.GetCircuit().GetPath()) + b.forText(h)
+	to.note = movedTo + b.pathText(to.is.GetCircuit().GetPath()) + b.forText(h)
 	return b.onto(to, was, l, now)
 }
 

@@ -223,7 +223,7 @@ func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g, bac
 	l.Expires = min(l.Expires, l.End)
 	note := fmt.Sprintf("modified: %s, to %s", rateText(terms), endText(terms.GetEnd()))
 	if otherPath(was.GetCircuit(), terms) {
-		note += ", by way of " + b.wayText(is.GetCircuit().GetPath())
+		note += ", via " + b.pathText(is.GetCircuit().GetPath())
 	}
 	if ask.GetNote() != "" {
 		note += "; " + ask.GetNote()

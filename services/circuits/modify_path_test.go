@@ -25,7 +25,7 @@ func TestModifyThePath(t *testing.T) {
 		t.Errorf("the dry run: %v, %v", r, err)
 	}
 	is := w.modified(c, byC)
-	if len(is.GetPath()) != 2 || is.GetState() != scheduled || w.free(c, 10, 18) != 5 || !strings.HasSuffix(lastNote(is), "by way of a–c–b") {
+	if len(is.GetPath()) != 2 || is.GetState() != scheduled || w.free(c, 10, 18) != 5 || !strings.HasSuffix(lastNote(is), "via a–c–b") {
 		t.Errorf("%v, %d are free where it was", is, w.free(c, 10, 18))
 	}
 	if again := w.modified(c, byC); again.GetVersion() != is.GetVersion() {

@@ -20,7 +20,7 @@ type shown int
 const (
 	// unproven: some router of its path does not answer, or does not show all that it should.
 	unproven shown = iota
-	// proven: they show all that they should hold, and the circuit is of it.
+	// proven: they show their whole intended config, and the circuit is of it.
 	proven
 	// missing: nothing that is in force on the router where it begins, or between ports ends, is of the circuit.
 	missing

@@ -203,7 +203,7 @@ func (b *book) movedBetter(was *circuitsv1.Record, to *better, by string, now ti
 		c := was.GetCircuit()
 		is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack = c.GetPath(), c.GetBackup(), c.GetBack()
 	}
-	note = fmt.Sprintf("%s%s, a better path: %s %d instead of %d", movedTo, b.wayText(is.GetCircuit().GetPath()),
+	note = fmt.Sprintf("%s%s, a better path: %s %d instead of %d", movedTo, b.pathText(is.GetCircuit().GetPath()),
 		metricOf[was.GetCircuit().GetTerms().GetMetric()], to.move.Has.Cost, to.move.Had.Cost)
 	l.Moves = []life.Move{{From: l.State, To: l.State, By: by, Note: note}}
 	return ledger.With(is, l, now), note

@@ -23,7 +23,7 @@ func (w *world) reoptimise(c *Component, id, by string, dry bool) (*circuitsv1.R
 	return r.Msg, nil
 }
 
-// A circuit that went another way since its path was full goes back when there is room, and not for a small gain.
+// A circuit that took another path since its own was full returns when there is room, and not for a small gain.
 func TestACircuitIsReoptimised(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()

@@ -38,7 +38,7 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 			return nil, nil, nil, err
 		}
 		l.Start, l.End = b.relocate(is, g, back)
-		is.Circuit.Displaced = toldOf(others)
+		is.Circuit.Displaced = answerOf(others)
 	}
 	next, actions := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
 	if len(actions) > 0 && actions[0].Do == life.Refuse {
@@ -54,11 +54,11 @@ func (b *book) relocate(is *circuitsv1.Record, g, back *admit.Grant) (start, end
 	return g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
 }
 
-// waysDecider decides on a request, and between ports on the return path beside it.
-type waysDecider func(admit.Request) (forth, back *admit.Grant, no *admit.Refusal)
+// pathsDecider decides on a request, and between ports on the return path beside it.
+type pathsDecider func(admit.Request) (forth, back *admit.Grant, no *admit.Refusal)
 
 // elsewhere decides on another path for what is left of a circuit. A volume gets other slots for what is left of it.
-func (b *book) elsewhere(was *circuitsv1.Record, now time.Time, decide waysDecider) (g, back *admit.Grant, err error) {
+func (b *book) elsewhere(was *circuitsv1.Record, now time.Time, decide pathsDecider) (g, back *admit.Grant, err error) {
 	c, had := was.GetCircuit(), grantOf(was)
 	if err := b.viaIsThere(c.GetTerms()); err != nil {
 		return nil, nil, err
@@ -140,15 +140,15 @@ const movedTo = "moved to "
 
 // movedText says for people from where to where a circuit was moved, and which link of it was lost.
 func (b *book) movedText(was, is *circuitsv1.Circuit) string {
-	text := movedTo + b.wayText(is.GetPath())
-	if i := slices.IndexFunc(bothWays(was), b.isGone); i >= 0 {
-		text += ": link " + bothWays(was)[i].GetLink() + " is gone"
+	text := movedTo + b.pathText(is.GetPath())
+	if i := slices.IndexFunc(bothPaths(was), b.isGone); i >= 0 {
+		text += ": link " + bothPaths(was)[i].GetLink() + " is gone"
 	}
 	return text
 }
 
-// wayText is a path by the names of its routers.
-func (b *book) wayText(path []*circuitsv1.Hop) string {
+// pathText is a path by the names of its routers.
+func (b *book) pathText(path []*circuitsv1.Hop) string {
 	var names []string
 	for i, h := range path {
 		if i == 0 {

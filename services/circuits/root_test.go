@@ -109,7 +109,7 @@ func TestAHoldExpiresAndIsExtended(t *testing.T) {
 }
 
 // A circuit whose time has come stays what it is: booked. At its end it lapses. It is never told active.
-func TestACircuitIsNeverToldActive(t *testing.T) {
+func TestACircuitIsNeverReportedActive(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()
 	got := w.booked(c, "1", w.terms("a", "b", 5))
@@ -256,7 +256,7 @@ func TestBadInputIsRefusedByItsField(t *testing.T) {
 		"an unknown link":        {"without_links", func(t *circuitsv1.Terms) { t.WithoutLinks = []string{"x"} }},
 		"many links":             {"without_links", func(t *circuitsv1.Terms) { t.WithoutLinks = many }},
 		"an unknown circuit":     {"apart_from", func(t *circuitsv1.Terms) { t.ApartFrom = []string{"x"} }},
-		"an unknown way round":   {"without_routers", func(t *circuitsv1.Terms) { t.WithoutRouters = []string{"x"} }},
+		"an unknown detour":      {"without_routers", func(t *circuitsv1.Terms) { t.WithoutRouters = []string{"x"} }},
 		"a long description":     {"description", func(t *circuitsv1.Terms) { t.Description = strings.Repeat("ä", 501) }},
 		"a prefix of no network": {"pairs", func(t *circuitsv1.Terms) {
 			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.1/24", Destination: "10.1.0.0/24"}}

@@ -69,7 +69,7 @@ func TestACircuitForSeveralNights(t *testing.T) {
 	}
 }
 
-// Of nights of which one has no room none is booked, and the refusal says which one it is.
+// Of several windows of which one has no room none is booked, and the refusal says which one it is.
 func TestOneWindowHasNoRoom(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()

@@ -137,7 +137,7 @@ func checkTerms(t *circuitsv1.Terms) error {
 			return wrong("pairs", "number %d: %s", i+1, err)
 		}
 	}
-	if err := errors.Join(checkWay(t), checkScavenger(t)); err != nil {
+	if err := errors.Join(checkPathTerms(t), checkScavenger(t)); err != nil {
 		return err
 	}
 	return checkPorts(t)
@@ -200,7 +200,7 @@ func (b *book) request(id string, t *circuitsv1.Terms, now time.Time) (admit.Req
 		}
 		*end.into = n.ID.String()
 	}
-	if r.Way, err = b.wayOf(t); err != nil {
+	if r.PathTerms, err = b.pathTermsOf(t); err != nil {
 		return r, err
 	}
 	for _, name := range t.GetWithoutRouters() {

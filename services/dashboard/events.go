@@ -22,7 +22,7 @@ func (c *Component) Handler() (path string, h http.Handler) {
 }
 
 // subscribe reads the event topic under a group of its own, because each
-// dashboard shall see every event rather than share them with its siblings.
+// dashboard is to see every event rather than share them with its siblings.
 func (c *Component) subscribe(ctx context.Context) error {
 	if c.deps.Bus == nil {
 		return nil

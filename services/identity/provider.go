@@ -18,7 +18,7 @@ import (
 var errNoProvider = connect.NewError(connect.CodeFailedPrecondition, errors.New("there is no OpenID provider here: identity.oidc.issuer is not set"))
 
 const (
-	wayProvider, wayDevice = "provider", "device"
+	byProvider, byDevice = "provider", "device"
 	// maxDevices is how many logins of commands begin at once; one more begins each second.
 	maxDevices = 20
 	// maxPolls is how often all commands together ask in a second: a hundred that ask every five.
@@ -43,7 +43,7 @@ func (a *api) BeginProviderLogin(ctx context.Context, _ *connect.Request[identit
 	}
 	to, sealed, err := a.provider.Begin(ctx)
 	if err != nil {
-		return nil, a.refusedBy(wayProvider, "", err)
+		return nil, a.refusedBy(byProvider, "", err)
 	}
 	return connect.NewResponse(&identityv1.BeginProviderLoginResponse{Url: to, Login: sealed}), nil
 }
@@ -57,7 +57,7 @@ func (a *api) EndProviderLogin(ctx context.Context, r *connect.Request[identityv
 	answer := oidc.Answer{
 		Sealed: m.GetLogin(), Code: m.GetCode(), State: m.GetState(), Issuer: m.GetIss(), Error: m.GetError(), Description: m.GetErrorDescription(),
 	}
-	user, cookie, err := a.enterBy(ctx, wayProvider, r.Peer(), r.Header(), func() (oidc.Person, error) {
+	user, cookie, err := a.enterBy(ctx, byProvider, r.Peer(), r.Header(), func() (oidc.Person, error) {
 		login, err := a.provider.Open(answer)
 		if err != nil {
 			return oidc.Person{}, err
@@ -89,11 +89,11 @@ func (a *api) once(ctx context.Context, login oidc.Ended) error {
 
 // enterBy begins a session of whom the provider vouches for. What fails because somebody does not answer is no failed
 // attempt.
-func (a *api) enterBy(ctx context.Context, way string, peer connect.Peer, header http.Header, ask func() (oidc.Person, error)) (*identityv1.UserRecord, *http.Cookie, error) {
+func (a *api) enterBy(ctx context.Context, method string, peer connect.Peer, header http.Header, ask func() (oidc.Person, error)) (*identityv1.UserRecord, *http.Cookie, error) {
 	address := host(peer.Addr)
 	d, try := a.attempts.beginByProvider(address, a.deps.Now())
 	if d > 0 {
-		a.metrics.logins.WithLabelValues(way, "delayed").Inc()
+		a.metrics.logins.WithLabelValues(method, "delayed").Inc()
 		return nil, nil, delayed(d)
 	}
 	who, err := ask()
@@ -102,7 +102,7 @@ func (a *api) enterBy(ctx context.Context, way string, peer connect.Peer, header
 		user, err = a.enter(ctx, who)
 	}
 	if err != nil {
-		err = a.refusedBy(way, address, err)
+		err = a.refusedBy(method, address, err)
 		if connect.CodeOf(err) != connect.CodeUnauthenticated {
 			a.attempts.withdraw(try)
 		}
@@ -113,13 +113,13 @@ func (a *api) enterBy(ctx context.Context, way string, peer connect.Peer, header
 	if err != nil {
 		return nil, nil, err
 	}
-	a.metrics.logins.WithLabelValues(way, "done").Inc()
-	a.deps.Log.Info("login", "name", user.GetName(), "from", address, "way", way)
+	a.metrics.logins.WithLabelValues(method, "done").Inc()
+	a.deps.Log.Info("login", "name", user.GetName(), "from", address, "method", method)
 	return user, cookie, nil
 }
 
 // refusedBy is the error for a caller. What the provider or its token says is the caller's own, and no secret.
-func (a *api) refusedBy(way, address string, err error) error {
+func (a *api) refusedBy(method, address string, err error) error {
 	var known *connect.Error
 	var down *oidc.AwayError
 	code, result := connect.CodeUnauthenticated, "refused"
@@ -136,8 +136,8 @@ func (a *api) refusedBy(way, address string, err error) error {
 	case errors.Is(err, oidc.ErrTooOften):
 		return connect.NewError(connect.CodeResourceExhausted, oidc.ErrTooOften)
 	}
-	a.metrics.logins.WithLabelValues(way, result).Inc()
-	a.deps.Log.Warn("login refused", "way", way, "from", address, "error", err)
+	a.metrics.logins.WithLabelValues(method, result).Inc()
+	a.deps.Log.Warn("login refused", "method", method, "from", address, "error", err)
 	if known != nil {
 		return known
 	}
@@ -154,7 +154,7 @@ func (a *api) BeginDeviceLogin(ctx context.Context, _ *connect.Request[identityv
 	}
 	d, err := a.provider.BeginDevice(ctx)
 	if err != nil {
-		return nil, a.refusedBy(wayDevice, "", err)
+		return nil, a.refusedBy(byDevice, "", err)
 	}
 	return connect.NewResponse(&identityv1.BeginDeviceLoginResponse{
 		Login: d.Handle, UserCode: d.Code, Url: d.URL, CompleteUrl: d.WholeURL, Interval: int32(d.Interval / time.Second), ExpiresAt: timestamppb.New(d.Until),
@@ -166,7 +166,7 @@ func (a *api) EndDeviceLogin(ctx context.Context, r *connect.Request[identityv1.
 	if err := a.asks(); err != nil {
 		return nil, err
 	}
-	user, cookie, err := a.enterBy(ctx, wayDevice, r.Peer(), r.Header(), func() (oidc.Person, error) {
+	user, cookie, err := a.enterBy(ctx, byDevice, r.Peer(), r.Header(), func() (oidc.Person, error) {
 		id, err := a.provider.DeviceOf(r.Msg.GetLogin())
 		if err != nil {
 			return oidc.Person{}, err

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/services/paths/compute"
 )
 
-// testbed is paper 002's: wr–er direct, wr–cr–er the way round.
+// testbed is paper 002's: wr–er direct, wr–cr–er the detour.
 func testbed() topo.Snapshot {
 	at := netip.MustParseAddr
 	node := func(name, id string, label uint32, prefixes ...string) topo.Node {

@@ -70,7 +70,7 @@ func TestASearchThatGivesUpFindsNoPath(t *testing.T) {
 	}
 }
 
-// A link that costs more than the way round is pinned by its adjacency SID, once its router has one.
+// A link that costs more than the detour is pinned by its adjacency SID, once its router has one.
 func TestSegmentsOfADearLink(t *testing.T) {
 	s := testbed()
 	for i := range s.Links {

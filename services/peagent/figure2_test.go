@@ -121,7 +121,7 @@ func TestFigure2(t *testing.T) {
 }
 
 // BenchmarkFigure2 is figures 3 and 4: all of the paper's a and b, each -rounds times, agents and traffic started
-// together; F and the share of the line from the sixth second to the 45th.
+// together; F and the share of the link rate from the sixth second to the 45th.
 func BenchmarkFigure2(b *testing.B) {
 	b.Run("without", func(b *testing.B) { figure2(b, 0, 0) })
 	for _, a := range []float64{0.01, 0.1, 1} {
@@ -152,7 +152,7 @@ func figure2(b *testing.B, increase, decrease float64) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
-	fmt.Printf("    a = %-4g b = %-4g  F %s, the line %s full\n", increase, decrease, medianAndRange(f), medianAndRange(full))
+	fmt.Printf("    a = %-4g b = %-4g  F %s, the link %s full\n", increase, decrease, medianAndRange(f), medianAndRange(full))
 }
 
 func medianAndRange(x []float64) string {

@@ -31,14 +31,14 @@ func BenchmarkOverload(b *testing.B) {
 			var got loadReport
 			sink := n.process("right", "sink", sinkArguments{Addresses: n.addresses()}, &got)
 			source := n.process("left", "source", sourceArguments{Addresses: n.addresses(), Bits: bits}, &got)
-			ways := []way{{"plain", 2 * time.Second, func(*testing.B) func() { return func() {} }}}
+			variants := []variant{{"plain", 2 * time.Second, func(*testing.B) func() { return func() {} }}}
 			for _, mode := range modes(b) {
-				ways = append(ways, way{"agent-" + mode, 8 * time.Second, n.controlled(mode, change)})
+				variants = append(variants, variant{"agent-" + mode, 8 * time.Second, n.controlled(mode, change)})
 			}
 			if w != nil {
-				ways = append(ways, way{"wireguard-go", 2 * time.Second, func(*testing.B) func() { w.use(); return w.leave }})
+				variants = append(variants, variant{"wireguard-go", 2 * time.Second, func(*testing.B) func() { w.use(); return w.leave }})
 			}
-			takeTurns(b, source, ways, func() (float64, float64) {
+			takeTurns(b, source, variants, func() (float64, float64) {
 				var first, last loadReport
 				source.ask(&first)
 				x := watch(sink, time.Duration(*lasting*float64(time.Second)))

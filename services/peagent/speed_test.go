@@ -16,14 +16,14 @@ import (
 
 var (
 	manyVPNs = flag.Int("vpns", 1300, "VPN flows in BenchmarkThroughput")
-	rounds   = flag.Int("rounds", 3, "how often benchmarks measure each way")
+	rounds   = flag.Int("rounds", 3, "how often benchmarks measure each variant")
 	lasting  = flag.Float64("seconds", 5, "how long a benchmark measures")
 	busy     = flag.Bool("busy", false, "leave the load on while agents attach")
-	only     = flag.String("ways", "", "measure only these ways, separated by commas")
+	only     = flag.String("variants", "", "measure only these variants, separated by commas")
 )
 
-// way is one of the things that take turns in a benchmark.
-type way struct {
+// variant is one of the things that take turns in a benchmark.
+type variant struct {
 	name   string
 	settle time.Duration
 	// begin sets it up; what it returns takes it off again and says more of it.
@@ -98,11 +98,11 @@ func wanted(name string) bool {
 	return *only == "" || slices.Contains(strings.Split(*only, ","), name)
 }
 
-// takeTurns measures all ways, rounds times in turn, and prints medians and ratios to the first.
-func takeTurns(b *testing.B, source *process, ways []way, measure func() (value, index float64)) {
+// takeTurns measures all variants, rounds times in turn, and prints medians and ratios to the first.
+func takeTurns(b *testing.B, source *process, variants []variant, measure func() (value, index float64)) {
 	values, indices := map[string][]float64{}, map[string][]float64{}
 	for round := range *rounds {
-		for _, w := range ways {
+		for _, w := range variants {
 			if !wanted(w.name) {
 				continue
 			}
@@ -131,13 +131,13 @@ func takeTurns(b *testing.B, source *process, ways []way, measure func() (value,
 		}
 	}
 	var first float64
-	for _, w := range ways {
+	for _, w := range variants {
 		if x := values[w.name]; len(x) > 0 {
 			if first == 0 {
 				first = median(x)
 			}
 			fmt.Printf("%-14s median %6.2f Gbit/s (%.2f to %.2f, n=%d), %.2f of %s; F %.3f\n", w.name, median(x), slices.Min(x), slices.Max(x), len(x),
-				median(x)/first, ways[0].name, median(indices[w.name]))
+				median(x)/first, variants[0].name, median(indices[w.name]))
 		}
 	}
 }
@@ -169,17 +169,17 @@ func BenchmarkThroughput(b *testing.B) {
 	var got loadReport
 	sink := n.process("right", "sink", sinkArguments{Addresses: n.addresses()}, &got)
 	source := n.process("left", "source", sourceArguments{Addresses: n.addresses()}, &got)
-	ways := []way{
+	variants := []variant{
 		{"plain", 2 * time.Second, func(*testing.B) func() { return func() {} }},
 		{"htb", 2 * time.Second, func(*testing.B) func() { return n.htbAlone(1.25e9) }},
 	}
 	for _, mode := range modes(b) {
-		ways = append(ways, way{"agent-" + mode, 8 * time.Second, n.controlled(mode, nil)})
+		variants = append(variants, variant{"agent-" + mode, 8 * time.Second, n.controlled(mode, nil)})
 	}
 	if w != nil {
-		ways = append(ways, way{"wireguard-go", 3 * time.Second, func(*testing.B) func() { w.use(); return w.leave }})
+		variants = append(variants, variant{"wireguard-go", 3 * time.Second, func(*testing.B) func() { w.use(); return w.leave }})
 	}
-	takeTurns(b, source, ways, func() (float64, float64) {
+	takeTurns(b, source, variants, func() (float64, float64) {
 		x := watch(sink, time.Duration(*lasting*float64(time.Second)))
 		fmt.Printf("    %.2f processors busy, %.2f with others' work\n", x.machine, x.nice)
 		return x.gbits(), vpnshare.Jain(x.octets)

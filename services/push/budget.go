@@ -28,7 +28,7 @@ func (c *Component) spent(ctx context.Context, cs *pushv1.ChangeSet) (sum guard.
 	if err != nil {
 		return sum, err
 	}
-	from, to := guard.Night(cs.GetCreated().AsTime().In(time.Local))
+	from, to := guard.BudgetPeriod(cs.GetCreated().AsTime().In(time.Local))
 	for _, other := range all {
 		if at := other.GetCreated().AsTime(); !other.GetNightly() || other.GetId() == cs.GetId() || at.Before(from) || !at.Before(to) || !wasApproved(other) {
 			continue

@@ -91,8 +91,8 @@ func (k Keep) validate() error {
 // leastRecordsFor: the nightly budget is counted from noon to noon.
 const leastRecordsFor = 48 * time.Hour
 
-// Reconcile is how often routers are read again, and what is done about one that does not hold what change sets left
-// on it.
+// Reconcile is how often routers are read again, and what is done about one whose running config differs from
+// what change sets left.
 type Reconcile struct {
 	// Every is how long after a reading a router is read again, give or take a tenth; one that answers again after it
 	// did not is read at once. Default 10m; 0 reads none.

@@ -167,7 +167,7 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 	return cs, err
 }
 
-// intended is what the change set's routers should hold. A policy is about all routers.
+// intended is the intended config of the change set's routers. A policy is about all routers.
 func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policyv1.PlanResponse, []device.Device, error) {
 	if len(cs.GetRepairs()) > 0 {
 		return c.planRepair(ctx, cs)

@@ -46,7 +46,7 @@ func wasVerified(cs *pushv1.ChangeSet) bool {
 	return slices.ContainsFunc(cs.GetHistory(), func(t *pushv1.Transition) bool { return t.GetState() == pushv1.State_STATE_VERIFIED })
 }
 
-// inForce is what a router should hold, and the steps that led there.
+// inForce is a router's intended config, and the steps that led there.
 type inForce struct {
 	steps   []drift.Step
 	known   drift.Knowledge

@@ -17,7 +17,7 @@ import (
 type judgement struct {
 	reading drift.Reading
 	force   inForce
-	// changes lead from what the router holds to what it should hold; diff is their text.
+	// changes lead from the running to the intended config; diff is their text.
 	changes []diff.Change
 	diff    string
 	digest  string
@@ -31,7 +31,7 @@ func (j judgement) sentence(router string) string {
 	if len(j.changes) == 1 {
 		differ = "config entry differs"
 	}
-	return fmt.Sprintf("%s does not hold what change set %s left on it, %d %s", router, j.force.change.GetId(), len(j.changes), differ)
+	return fmt.Sprintf("running config of %s differs from what change set %s left, %d %s", router, j.force.change.GetId(), len(j.changes), differ)
 }
 
 // paths names the first entries that differ.

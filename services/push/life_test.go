@@ -180,7 +180,7 @@ func (w *world) command(words []string) string {
 		w.start()
 	case "expire": // the time a router waits for its confirmation passes, for all of them
 		w.expire()
-	case "give-up": // the time in which a router that went back by itself may answer again passes
+	case "give-up": // the time in which a router that rolled back on its timer may answer again passes
 		w.passed.Add(int64(2 * expiryGrace))
 	case "await-hang": // until a call is at the router
 		await.True(w.t, "a call hangs at "+arg(1), w.routers[arg(1)].Hangs)

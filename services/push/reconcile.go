@@ -118,7 +118,7 @@ func (c *Component) reconcileOne(ctx context.Context, d device.Device) {
 		err := c.reconcile(ctx, d)
 		<-c.reader.slots
 		if err != nil && ctx.Err() == nil {
-			c.deps.Log.Info("router not compared with what it should hold; will try again", "router", d.Name, "error", err)
+			c.deps.Log.Info("running config not compared with the intended config; will try again", "router", d.Name, "error", err)
 		}
 		lifecycle.Pause(ctx, min(leastPause, every))
 	}
@@ -226,7 +226,7 @@ func cut(text string, most int) string {
 
 func (c *Component) tellDrift(ctx context.Context, now *pushv1.Drift, j judgement) {
 	if j.reading == drift.AsLeft {
-		c.events.Publish(ctx, events.ConfigDriftGone, now.GetRouter(), fmt.Sprintf("%s holds again what change sets left on it.", now.GetRouter()))
+		c.events.Publish(ctx, events.ConfigDriftGone, now.GetRouter(), fmt.Sprintf("The running config of %s is again what change sets left.", now.GetRouter()))
 		return
 	}
 	text := fmt.Sprintf("%s: %s.", j.sentence(now.GetRouter()), j.paths())

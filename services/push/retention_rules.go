@@ -107,8 +107,8 @@ func hasEnded(cs *pushv1.ChangeSet) bool {
 	return false
 }
 
-// inForceAnywhere are the change sets from which it follows what some router should hold. Where that is not known now,
-// all are.
+// inForceAnywhere are the change sets from which the intended config of some router follows. Where that is not known
+// now, all are.
 func inForceAnywhere(all []*pushv1.ChangeSet) map[string]bool {
 	routers, needed := map[string]bool{}, map[string]bool{}
 	for _, cs := range all {

@@ -19,12 +19,12 @@ import (
 	"github.com/millrace/millrace/services/push/drift"
 )
 
-// year is an installation with a control plane that does nothing but collect: its change sets are written as nights
-// leave them.
+// year is an installation with a control plane that does nothing but collect: its change sets are written as nightly
+// runs leave them.
 type year struct {
 	*world
 	etcd *state.Embedded
-	// live are the prefix sets that routers should hold, by the change set that made them.
+	// live are the prefix sets of the intended config, by the change set that made them.
 	live   map[int]bool
 	filler *rand.Rand
 }
@@ -44,8 +44,8 @@ func newYear(t *testing.T, keep Keep) *year {
 }
 
 const (
-	nightRouters = 3
-	day          = 24 * time.Hour
+	nightlyRunRouters = 3
+	day               = 24 * time.Hour
 )
 
 // plan is a router's whole plan; nothing of it is small because it compresses well.
@@ -60,14 +60,16 @@ func (y *year) plan(router string) *policyv1.RouterPlan {
 	return p
 }
 
-func prefixSet(night int) string { return configentry.PrefixSet.Path(fmt.Sprintf("te-src-p%d", night)) }
+func prefixSet(nightlyRun int) string {
+	return configentry.PrefixSet.Path(fmt.Sprintf("te-src-p%d", nightlyRun))
+}
 
 // lifetime is how many days a pair lasts; every twentieth stays for good, so that its change set could be
 // rolled back for ever.
 const lifetime = 20
 
-// night writes a change set of n as a run leaves it in a state.
-func (y *year) night(n int, s pushv1.State, d pushv1.DeviceState) *pushv1.ChangeSet {
+// nightlyRun writes a change set of n as a run leaves it in a state.
+func (y *year) nightlyRun(n int, s pushv1.State, d pushv1.DeviceState) *pushv1.ChangeSet {
 	y.t.Helper()
 	y.passed.Store(int64(n) * int64(day))
 	changes := []*pushv1.EntryChange{{Path: prefixSet(n), After: "present"}}
@@ -92,7 +94,7 @@ func (y *year) night(n int, s pushv1.State, d pushv1.DeviceState) *pushv1.Change
 		return cs
 	}
 	y.write(&pushv1.ChangeSet{Id: cs.GetId(), Created: at, State: pushv1.State_STATE_DRAFT, History: cs.GetHistory()[:1]})
-	for i := range nightRouters {
+	for i := range nightlyRunRouters {
 		router := &pushv1.DeviceChange{Device: fmt.Sprintf("r%d", i), State: d, Entries: changes, Checks: []string{"port 1: queues as planned"}}
 		router.Plan = y.plan(router.GetDevice())
 		if err := y.push.contents.save(y.t.Context(), router); err != nil {
@@ -128,17 +130,17 @@ func (y *year) size() (octets int64, keys int) {
 	return size.InUse, len(all)
 }
 
-// TestAYearOfNightsDoesNotFillEtcd (review P7): a change set every day, some of which fail, are empty, or wait for
+// TestAYearOfNightlyRunsDoesNotFillEtcd (review P7): a change set every day, some of which fail, are empty, or wait for
 // somebody who never comes; one waits for good, because its policy is dropped. Limits are those of a third of a
 // year, so that half a year fills them.
-func TestAYearOfNightsDoesNotFillEtcd(t *testing.T) {
+func TestAYearOfNightlyRunsDoesNotFillEtcd(t *testing.T) {
 	y := newYear(t, Keep{Changes: 20, For: 30 * day, MaxOctets: 1 << 30, Records: 1000, RecordsFor: 120 * day})
 	never := timestamppb.New(y.now())
 	y.write(&pushv1.ChangeSet{Id: "c-000", Policy: "dropped since", Created: never, State: pushv1.State_STATE_PLANNED,
 		History: []*pushv1.Transition{{State: pushv1.State_STATE_DRAFT, Time: never}, {State: pushv1.State_STATE_PLANNED, Time: never}}})
 	var half, keys int64
 	for n := 1; n <= 366; n++ {
-		y.anyNight(n)
+		y.anyNightlyRun(n)
 		y.collect()
 		if n == 185 {
 			octets, count := y.size()
@@ -153,29 +155,29 @@ func TestAYearOfNightsDoesNotFillEtcd(t *testing.T) {
 	y.checkWhatIsNeeded(366)
 }
 
-// anyNight ends as nights do; one in motion while plans are collected goes on afterwards.
-func (y *year) anyNight(n int) {
+// anyNightlyRun ends as nightly runs do; one in motion while plans are collected goes on afterwards.
+func (y *year) anyNightlyRun(n int) {
 	y.t.Helper()
 	switch n % 10 {
 	case 3:
-		y.night(n, pushv1.State_STATE_FAILED, pushv1.DeviceState_DEVICE_STATE_FAILED)
+		y.nightlyRun(n, pushv1.State_STATE_FAILED, pushv1.DeviceState_DEVICE_STATE_FAILED)
 	case 5:
-		y.night(n, pushv1.State_STATE_EMPTY, pushv1.DeviceState_DEVICE_STATE_UNSPECIFIED)
+		y.nightlyRun(n, pushv1.State_STATE_EMPTY, pushv1.DeviceState_DEVICE_STATE_UNSPECIFIED)
 	case 7:
-		y.night(n, pushv1.State_STATE_PLANNED, pushv1.DeviceState_DEVICE_STATE_PLANNED)
+		y.nightlyRun(n, pushv1.State_STATE_PLANNED, pushv1.DeviceState_DEVICE_STATE_PLANNED)
 	case 9:
-		moving := y.night(n, pushv1.State_STATE_APPLYING, pushv1.DeviceState_DEVICE_STATE_APPLIED)
+		moving := y.nightlyRun(n, pushv1.State_STATE_APPLYING, pushv1.DeviceState_DEVICE_STATE_APPLIED)
 		y.collect()
 		if _, err := y.push.whole(y.t.Context(), moving.GetId()); err != nil {
-			y.t.Fatalf("night %d is under way: %v", n, err)
+			y.t.Fatalf("nightly run %d is under way: %v", n, err)
 		}
-		y.night(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
+		y.nightlyRun(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
 	default:
-		y.night(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
+		y.nightlyRun(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
 	}
 }
 
-// checkWhatIsNeeded looks at the nights that must still be there, and at how they are.
+// checkWhatIsNeeded looks at the nightly runs that must still be there, and at how they are.
 func (y *year) checkWhatIsNeeded(last int) {
 	y.t.Helper()
 	ctx := y.t.Context()
@@ -183,10 +185,10 @@ func (y *year) checkWhatIsNeeded(last int) {
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	for i := range nightRouters {
+	for i := range nightlyRunRouters {
 		force, err := y.push.inForceOn(ctx, all, fmt.Sprintf("r%d", i))
 		if err != nil || force.known != drift.Known || len(force.entries) != len(y.live) {
-			y.t.Errorf("r%d should hold %d entries: %d, %s, %v", i, len(y.live), len(force.entries), force.known, err)
+			y.t.Errorf("r%d is intended to have %d entries: %d, %s, %v", i, len(y.live), len(force.entries), force.known, err)
 		}
 	}
 	plans, records := map[pushv1.State]int{}, map[pushv1.State]int{}
@@ -207,12 +209,12 @@ func (y *year) checkWhatIsNeeded(last int) {
 	}
 	y.id = fmt.Sprintf("c-%03d", last)
 	if ok, err := y.push.reversible(ctx, y.id); !ok || err != nil {
-		y.t.Errorf("the last night cannot be rolled back: %v", err)
+		y.t.Errorf("the last nightly run cannot be rolled back: %v", err)
 	}
 	y.t.Logf("records %v, with plans %v", records, plans)
 }
 
-// collected are the nights whose plans were given up.
+// collected are the nightly runs whose plans were given up.
 func (y *year) collected(last int) (out []int) {
 	y.t.Helper()
 	for n := 1; n <= last; n++ {
@@ -224,13 +226,13 @@ func (y *year) collected(last int) (out []int) {
 	return out
 }
 
-// TestPlansAboveTheirLimitAreGivenUp: of 30 nights the first ten cannot be rolled back, because later ones took away
-// what they brought.
+// TestPlansAboveTheirLimitAreGivenUp: of 30 nightly runs the first ten cannot be rolled back, because later ones took
+// away what they brought.
 func TestPlansAboveTheirLimitAreGivenUp(t *testing.T) {
 	y := newYear(t, Keep{})
-	y.night(1, pushv1.State_STATE_PLANNED, pushv1.DeviceState_DEVICE_STATE_PLANNED)
+	y.nightlyRun(1, pushv1.State_STATE_PLANNED, pushv1.DeviceState_DEVICE_STATE_PLANNED)
 	for n := 2; n <= 30; n++ {
-		y.night(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
+		y.nightlyRun(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
 	}
 	all, err := y.push.list(t.Context())
 	if err != nil {
@@ -245,7 +247,7 @@ func TestPlansAboveTheirLimitAreGivenUp(t *testing.T) {
 		share float64
 		want  []int
 	}{
-		{0.9, []int{2, 3, 4, 5}}, // plans grow with the nights
+		{0.9, []int{2, 3, 4, 5}}, // plans grow with the nightly runs
 		{0.5, []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}},
 		{0, []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}}, // never the ten newest, nor what waits
 	} {
@@ -274,7 +276,7 @@ func TestOneCollects(t *testing.T) {
 		return err == nil
 	})
 	for n := 1; n <= 3; n++ {
-		y.night(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
+		y.nightlyRun(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
 	}
 	records := func() int {
 		keys, err := y.deps.State.Keys(t.Context(), recordPrefix)

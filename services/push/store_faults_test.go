@@ -174,7 +174,7 @@ func TestAnEndThatEtcdRefusesIsRecordedLater(t *testing.T) {
 }
 
 // Each transition is published once, also where the answer to its write was lost.
-func TestATransitionWhoseWriteIsAnsweredTooLateIsTold(t *testing.T) {
+func TestATransitionWhoseWriteIsAnsweredTooLateIsReported(t *testing.T) {
 	w, faults := onAStoreWithFaults(t)
 	told := make(chan string, 100)
 	err := w.deps.Bus.Subscribe(t.Context(), bus.TopicEvents, "test", func(_ context.Context, m bus.Message) error {

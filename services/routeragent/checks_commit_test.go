@@ -45,7 +45,7 @@ func check31(t *testing.T) {
 }
 
 func check33(t *testing.T) {
-	t.Run("kill -9", killedAgentGoesBack)
+	t.Run("kill -9", killedAgentRollsBack)
 	t.Run("restart", waitingDoesNotSurviveARestart)
 	t.Run("reboot", rebootIsBuiltAgain)
 	t.Run("kill -9 and reboot", killedAndRebooted)

@@ -12,7 +12,7 @@ type check struct {
 	number   int
 	sentence string
 	// section of the gNMI specification 0.10, or of the extension's own; "ours" where the
-	// specification forbids something without saying which code it shall be answered with.
+	// specification forbids something without saying which status code the answer has.
 	section string
 	run     func(*testing.T)
 }

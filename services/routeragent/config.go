@@ -58,7 +58,7 @@ const (
 	CertificatesOptional = "optional"
 )
 
-// Interface is the line behind an interface.
+// Interface is the link behind an interface.
 type Interface struct {
 	// Speed in bit/s; default: what ethtool says.
 	Speed uint64 `yaml:"speed"`

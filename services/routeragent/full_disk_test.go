@@ -81,7 +81,7 @@ func TestAConfirmationThatTheDiskRefusesIsNotTakenForOneOfNothing(t *testing.T) 
 	}
 }
 
-func TestARouterWithAFullDiskGoesBackOnceAndStays(t *testing.T) {
+func TestARouterWithAFullDiskRollsBackOnceAndStays(t *testing.T) {
 	x, d, before := pendingOnAFullDisk(t)
 	x.clock.pass(time.Hour)
 	back := func(when string) {

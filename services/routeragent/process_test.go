@@ -131,7 +131,7 @@ func (x *target) noLSP(config string) *gnmi.SetRequest {
 	return x.request("replace / " + group.ReplaceAllString(string(raw), ""))
 }
 
-func killedAgentGoesBack(t *testing.T) {
+func killedAgentRollsBack(t *testing.T) {
 	x := newTarget(t)
 	x.stop()
 	cmd := x.spawn(x.router)

@@ -62,11 +62,11 @@ const ingest: Board = {
   ],
 };
 
-const nights: Board = {
-  name: 'nights', title: 'nights', says: 'Nightly runs: when, how long, what they found.',
+const nightlyRuns: Board = {
+  name: 'nightly-runs', title: 'nightly runs', says: 'Nightly runs: when, how long, what they found.',
   rows: [
     { title: 'Now', panels: [
-      { title: 'Flows judged up to', says: 'Objective: less than 26 h ago.', unit: 's', number: true, queries: [['millrace:night_age:seconds', 'ago']] },
+      { title: 'Flows judged up to', says: 'Objective: less than 26 h ago.', unit: 's', number: true, queries: [['millrace:nightly_run_age:seconds', 'ago']] },
       { title: 'Pairs in force', says: 'After the last run of this process.', unit: 'short', number: true, queries: [[`max(${alpha}pairs)`, '']] },
       { title: 'Exporters refused', says: 'By the collection-quality gate, in the last run.', unit: 'short', number: true, queries: [[`max(${alpha}refused_exporters)`, '']] },
       { title: 'Pairs without a plan', says: '`millrace policy plan` says why.', unit: 'short', number: true, queries: [['max(millrace_services_policy_skipped_pairs)', '']] },
@@ -174,4 +174,4 @@ const platform: Board = {
   ],
 };
 
-export const boards: Board[] = [ingest, nights, changes, queues, fairness, platform];
+export const boards: Board[] = [ingest, nightlyRuns, changes, queues, fairness, platform];

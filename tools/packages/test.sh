@@ -47,7 +47,7 @@ for p in millrace millrace-agent millrace-pe-agent; do
   holds "systemd accepts the unit of $p" in_root systemd-analyze verify "/lib/systemd/system/$p.service"
   echo "       $(in_root systemd-analyze security --offline=true "/lib/systemd/system/$p.service" 2>/dev/null | tail -1)"
 done
-echo "what the router is told:"; in_root /usr/lib/millrace-agent/check-router | sed 's/^/       /'; in_root /usr/lib/millrace-pe-agent/check-router | sed 's/^/       /'
+echo "what the checks of the router print:"; in_root /usr/lib/millrace-agent/check-router | sed 's/^/       /'; in_root /usr/lib/millrace-pe-agent/check-router | sed 's/^/       /'
 holds "the control plane's configuration is complete" in_root millrace up --config /etc/millrace/millrace.yaml --check
 holds "its user can write its folder" in_root setpriv --reuid=millrace --regid=millrace --clear-groups touch /var/lib/millrace/x
 

@@ -62,8 +62,8 @@ func TestHours(t *testing.T) {
 	}
 }
 
-// TestHoursAreToldOfAgainWhenTheyChange: earlier counts of an hour are replaced by later ones.
-func TestHoursAreToldOfAgainWhenTheyChange(t *testing.T) {
+// TestHoursAreReportedAgainWhenTheyChange: earlier counts of an hour are replaced by later ones.
+func TestHoursAreReportedAgainWhenTheyChange(t *testing.T) {
 	b := newBench(t, nil)
 	for i := range uint32(3) {
 		b.take(router, v9(header{seq: i}, tmpl(9), flows(2, hour)))

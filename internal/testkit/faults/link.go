@@ -1,6 +1,6 @@
 // Package faults breaks what programs stand on: the network between two of them, and their processes.
 //
-// In: an address to reach, a process, and what shall be wrong with it. Out: the same address or process, broken and
+// In: an address to reach, a process, and what is to be wrong with it. Out: the same address or process, broken and
 // mended at will. Next: e2e/faults, and tests that need a router or a store that is far away.
 package faults
 

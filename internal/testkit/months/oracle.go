@@ -54,13 +54,13 @@ func (t Traffic) Oracle(v4 int, age time.Duration) []Day {
 	seen := map[Pair]time.Time{}
 	var out []Day
 	for at := t.Records[0].Start.Truncate(day); at.Before(t.End); at = at.Add(day) {
-		out = append(out, night(at, records[at], bursts[at], seen, v4, age))
+		out = append(out, nightlyRun(at, records[at], bursts[at], seen, v4, age))
 	}
 	return out
 }
 
-// night judges one day and brings up to date when each known pair was seen.
-func night(at time.Time, records []flowrecord.Record, bursts []Burst, seen map[Pair]time.Time, v4 int, age time.Duration) Day {
+// nightlyRun judges one day and brings up to date when each known pair was seen.
+func nightlyRun(at time.Time, records []flowrecord.Record, bursts []Burst, seen map[Pair]time.Time, v4 int, age time.Duration) Day {
 	d, next := Day{Date: at, Known: len(seen)}, at.Add(day)
 	loud := map[flow]bool{}
 	for _, b := range bursts {

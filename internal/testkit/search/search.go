@@ -1,7 +1,7 @@
 // Package search visits every state that a small model can reach, so that a test checks an invariant in all of them and
 // not only in some.
 //
-// In: a first world, and what may happen in each. Out: how many there are, and the shortest way to one that breaks an
+// In: a first world, and what may happen in each. Out: how many there are, and the shortest trace to one that breaks an
 // invariant or from which nothing ends any more. Next: the tests of services/push/rollout and services/circuits/life.
 package search
 

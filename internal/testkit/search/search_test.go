@@ -34,7 +34,7 @@ func TestSearch(t *testing.T) {
 		violation         string
 	}{
 		"every world is visited once":            {99, 5, 5, 6, ""},
-		"the shortest way to a violation":        {2, 5, 50, 3, "at first\none\none\n=> it is 2"},
+		"the shortest trace to a violation":      {2, 5, 50, 3, "at first\none\none\n=> it is 2"},
 		"a fault may break it at once":           {50, 5, 50, 2, "at first\na fault\n=> it is 50"},
 		"a world without a way out":              {99, 5, 50, 11, "at first\na fault\n\n=> no way out"},
 		"a fault alone is no way out":            {99, 50, 50, 11, "at first\n\n=> no way out"},
@@ -47,7 +47,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestEveryStepIsTold(t *testing.T) {
+func TestEveryStepIsReported(t *testing.T) {
 	s, steps := counter(99, 5, 5), 0
 	s.Edge = func(int, int) { steps++ }
 	s.Run(0)

@@ -65,7 +65,7 @@ func TestResultsDoNotDependOnTheOrderOfFlows(t *testing.T) {
 	}
 }
 
-func TestTheSameNightTwiceChangesNothing(t *testing.T) {
+func TestTheSameNightlyRunTwiceChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for i := range 500 {
 		memory, in := randomMemory(r), randomInput(r)

@@ -96,7 +96,7 @@ func (t *table) least() uint64 {
 	return t.counters[t.order[0]].upper()
 }
 
-// add counts a piece, and tells whether another flow lost its counter to it.
+// add counts a piece, and reports whether another flow lost its counter to it.
 func (t *table) add(piece detect.Sum) (c *counter, displaced bool) {
 	key := keyOf(piece)
 	i, known := t.at[key]

@@ -1,11 +1,11 @@
 // Package replay makes nightly runs one after the other under a rule, and measures what the pairs known before each day
 // caught of it (paper 002, section II: "effectiveness").
 //
-// In: what flows summed up to in the intervals of each day, and what the known pairs sent. Out: per night how many
+// In: what flows summed up to in the intervals of each day, and what the known pairs sent. Out: per run how many
 // pairs came and went, and which bytes were caught, missed and falsely redirected. Next: services/alpha, for
 // `millrace alpha replay` and `millrace alpha effectiveness`.
 //
-// Which flow is alpha, and which pairs are remembered, is decided by services/alpha/detect, as at night.
+// Which flow is alpha, and which pairs are remembered, is decided by services/alpha/detect, as in the nightly run.
 //
 // Mutation testing: 10 of 10 killed (docs/reference/mutants.md).
 package replay
@@ -36,8 +36,8 @@ type Traffic struct {
 	LastSeen time.Time
 }
 
-// Night is the account of one day, and of the nightly run after it.
-type Night struct {
+// Run is the account of one day, and of the nightly run after it.
+type Run struct {
 	Day time.Time
 	// Known is the number of pairs before the day.
 	Known, Added, AgedOut int
@@ -54,9 +54,9 @@ type Player struct {
 	Pairs []detect.Pair
 }
 
-// Night accounts for a day by the pairs known before it, and then makes the nightly run.
-func (p *Player) Night(d Day) Night {
-	out := Night{Day: d.From, Known: len(p.Pairs), Refused: len(d.Frozen)}
+// Run accounts for a day by the pairs known before it, and then makes the nightly run.
+func (p *Player) Run(d Day) Run {
+	out := Run{Day: d.From, Known: len(p.Pairs), Refused: len(d.Frozen)}
 	known := make(map[detect.Key]bool, len(p.Pairs))
 	seen := map[detect.Key]time.Time{}
 	for _, pair := range p.Pairs {

@@ -23,7 +23,7 @@ func sum(dst string, at time.Time, bytes uint64) detect.Sum {
 }
 
 // A pair costs its first day, catches from the next on, and is forgotten when it is silent.
-func TestNights(t *testing.T) {
+func TestNightlyRuns(t *testing.T) {
 	p := &Player{Rule: detect.DefaultRule()}
 	p.Rule.AgeAfter = 2 * day
 	key := func(dst string) detect.Key {
@@ -37,17 +37,17 @@ func TestNights(t *testing.T) {
 	for i, c := range []struct {
 		name string
 		day  Day
-		want Night
+		want Run
 	}{
 		{"an unknown pair is missed",
 			Day{Sums: []detect.Sum{sum("10.3.0.9", on(0, 0), 1e9), sum("10.2.0.9", on(0, 0), 2e9)}},
-			Night{Added: 1, AlphaBytes: 2e9}},
+			Run{Added: 1, AlphaBytes: 2e9}},
 		{"a known one is caught, with what its other flows sent; another is missed",
 			Day{
 				Sums:    []detect.Sum{sum("10.2.0.77", on(1, 0), 3e9), sum("10.4.0.9", on(1, 0), 5e9)},
 				Traffic: map[detect.Key]Traffic{key("10.2.0.9"): {Bytes: 10e9, AlphaFlowBytes: 4e9, LastSeen: on(1, time.Hour)}},
 			},
-			Night{Known: 1, Added: 1, AlphaBytes: 8e9, CaughtBytes: 3e9, RedirectedBytes: 10e9, FalseBytes: 6e9}},
+			Run{Known: 1, Added: 1, AlphaBytes: 8e9, CaughtBytes: 3e9, RedirectedBytes: 10e9, FalseBytes: 6e9}},
 		{"a refused exporter's pairs stay, and still catch",
 			Day{
 				Sums: []detect.Sum{sum("10.2.0.9", on(2, 0), 2e9), sum("10.5.0.9", on(2, 0), 2e9), sum("10.4.0.9", on(2, 0), 3e9)}, Frozen: map[netip.Addr]bool{router: true},
@@ -55,13 +55,13 @@ func TestNights(t *testing.T) {
 					key("10.2.0.9"): {Bytes: 7e9, AlphaFlowBytes: 5e9, LastSeen: on(2, time.Hour)}, key("10.4.0.9"): {Bytes: 8e9, AlphaFlowBytes: 3e9, LastSeen: on(2, time.Hour)},
 				},
 			},
-			Night{Known: 2, AlphaBytes: 7e9, CaughtBytes: 5e9, RedirectedBytes: 15e9, FalseBytes: 7e9, Refused: 1}},
+			Run{Known: 2, AlphaBytes: 7e9, CaughtBytes: 5e9, RedirectedBytes: 15e9, FalseBytes: 7e9, Refused: 1}},
 		{"the silent pair is forgotten, one that sent something is not",
 			Day{Traffic: map[detect.Key]Traffic{key("10.4.0.9"): {Bytes: 1, LastSeen: on(3, 0)}}},
-			Night{Known: 2, AgedOut: 1, RedirectedBytes: 1, FalseBytes: 1}},
+			Run{Known: 2, AgedOut: 1, RedirectedBytes: 1, FalseBytes: 1}},
 	} {
 		c.day.From, c.day.To, c.want.Day = on(i, 0), on(i+1, 0), on(i, 0)
-		got := p.Night(c.day)
+		got := p.Run(c.day)
 		if diff := cmp.Diff(got, c.want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", c.name, diff)
 		}

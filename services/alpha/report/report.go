@@ -18,8 +18,8 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// Night is one run and what waits after it.
-type Night struct {
+// Run is one run and what waits after it.
+type Run struct {
 	At       time.Time
 	Response *alphav1.NightlyResponse
 	// DryRun: nothing was stored and no change set requested.
@@ -91,7 +91,7 @@ type section struct {
 }
 
 // Title is the subject of the mail.
-func (n Night) Title() string {
+func (n Run) Title() string {
 	r := n.Response
 	parts := []string{fmt.Sprintf("%d came", len(r.GetAdded())), fmt.Sprintf("%d went", len(r.GetAgedOut()))}
 	if k := len(n.Waiting); k > 0 {
@@ -110,7 +110,7 @@ func (n Night) Title() string {
 	return fmt.Sprintf("%s %s: %s", what, n.At.UTC().Format("2006-01-02"), strings.Join(parts, ", "))
 }
 
-func (n Night) sections() []section {
+func (n Run) sections() []section {
 	r := n.Response
 	came := section{Title: "What came", Head: []string{"pair", "from", "to", "exporter", "why"}, Nothing: "No pair came."}
 	for _, p := range r.GetAdded() {
@@ -151,7 +151,7 @@ func (n Night) sections() []section {
 }
 
 // closing is the last sentence: what was asked of services/push, and what stayed.
-func (n Night) closing() string {
+func (n Run) closing() string {
 	r := n.Response
 	text := fmt.Sprintf("Pairs that were known, and sent again: %d.", len(r.GetRefreshed()))
 	switch {

@@ -27,7 +27,7 @@ var two = time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC)
 func stampOf(t time.Time) *timestamppb.Timestamp { return timestamppb.New(t) }
 
 // full is a nightly run with something in every section.
-func full() Night {
+func full() Run {
 	evidence := func(bytes, rate uint64, err float64) []*alphav1.Evidence {
 		return []*alphav1.Evidence{
 			{Bytes: 1_100_000_000, IntervalStart: stampOf(two.Add(-9 * time.Hour)), Interval: durationpb.New(time.Minute), MinBytes: 1e9, SamplingRate: rate, SamplingError: err},
@@ -44,7 +44,7 @@ func full() Night {
 		{Id: "c-over", Author: Author, Title: "verified", State: pushv1.State_STATE_VERIFIED, Created: stampOf(two.Add(-24 * time.Hour))},
 		{Id: "c-hand", Author: "ada", Title: "by hand", State: pushv1.State_STATE_PLANNED, Created: stampOf(two)},
 	}
-	return Night{At: two, Waiting: Waiting(changes), Response: &alphav1.NightlyResponse{
+	return Run{At: two, Waiting: Waiting(changes), Response: &alphav1.NightlyResponse{
 		Added: []*alphav1.Pair{
 			pair("p-one", "10.1.0.0/24", "10.2.0.0/24", evidence(2_345_600_000, 1, 0)),
 			pair("p-two", "10.1.9.0/24", "10.2.0.0/24", evidence(1_500_000_000, 1000, 0.032)),
@@ -69,7 +69,7 @@ func render(t *testing.T, write func(io.Writer) error) string {
 }
 
 func TestReportsAreAsKept(t *testing.T) {
-	quiet := Night{At: two, Response: &alphav1.NightlyResponse{}}
+	quiet := Run{At: two, Response: &alphav1.NightlyResponse{}}
 	for name, write := range map[string]func(io.Writer) error{
 		"full.txt": full().Text, "full.html": full().HTML, "quiet.txt": quiet.Text, "quiet.html": quiet.HTML,
 	} {

@@ -20,7 +20,7 @@ var page string
 var pageTemplate = template.Must(template.New("report").Parse(page))
 
 // Text is for a terminal, and for mail readers without HTML.
-func (n Night) Text(out io.Writer) error {
+func (n Run) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\n", n.Title())
 	for _, s := range n.sections() {
@@ -41,16 +41,16 @@ func (n Night) Text(out io.Writer) error {
 }
 
 // HTML has its styles within, for mail readers take no others.
-func (n Night) HTML(out io.Writer) error {
+func (n Run) HTML(out io.Writer) error {
 	return pageTemplate.Execute(out, map[string]any{"Title": n.Title(), "Sections": n.sections(), "Closing": n.closing()})
 }
 
 // Mail is a message for `sendmail ADDRESS`: subject, text, and HTML.
-func (n Night) Mail(out io.Writer) error {
+func (n Run) Mail(out io.Writer) error {
 	var body bytes.Buffer
 	parts := multipart.NewWriter(&body)
-	// The same night is the same message.
-	if err := parts.SetBoundary(fmt.Sprintf("night-%d", n.At.UnixNano())); err != nil {
+	// The same nightly run is the same message.
+	if err := parts.SetBoundary(fmt.Sprintf("nightly-run-%d", n.At.UnixNano())); err != nil {
 		return err
 	}
 	for _, p := range []struct {

@@ -149,7 +149,7 @@ func (w *world) judgeRefusal(t *testing.T, seed uint64, q Request, r *Refusal) {
 
 func (w *world) code(q Request) Code {
 	one := q
-	one.MaxDelay, one.Way = 0, Way{}
+	one.MaxDelay, one.PathTerms = 0, PathTerms{}
 	for _, step := range []struct {
 		code Code
 		add  func()

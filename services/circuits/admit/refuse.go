@@ -52,7 +52,7 @@ func (a *ask) relax(r *Refusal) string {
 // code is of the first thing that is in the way when one is given after the other: a path, one of its kind, one by its
 // loose hops, a short one, a fast one, a backup, time.
 func (a *ask) code(givenUp bool) Code {
-	if c := a.wayCode(givenUp); c != "" {
+	if c := a.pathCode(givenUp); c != "" {
 		return c
 	}
 	switch {

@@ -76,7 +76,7 @@ func TestARefusalSaysWhatBinds(t *testing.T) {
 	}{
 		{func(r *Request) { r.WithoutLinks = []string{"ab", "ac"} }, NoPath, "no path leads from a to d without what is excluded; there would be one over link ab"},
 		{func(r *Request) { r.IncludeAll = 1 }, Affinity, "no path from a to d is of links of these administrative groups; there would be one if the affinity of link ab, link bd did not matter"},
-		{func(r *Request) { r.Via = []string{"b", "c"} }, LooseHops, "no path from a to d passes the loose hops in their order without a loop; there would be one not by way of router c"},
+		{func(r *Request) { r.Via = []string{"b", "c"} }, LooseHops, "no path from a to d passes the loose hops in their order without a loop; there would be one not via router c"},
 		{func(r *Request) { r.MaxHops = 1 }, Hops, "no path from a to d has 1 links at most; there would be one with 1 hop more"},
 		{func(r *Request) { r.MaxDelay = 1999 }, Latency, "no path from a to d is within 1999 µs; there would be one with 1 µs more"},
 		{func(r *Request) { r.MaxDelay, r.MaxHops = 1999, 1 }, Hops, "no path from a to d has 1 links at most; no single constraint is to blame, but there would be one without the delay and the hops"},

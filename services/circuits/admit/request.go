@@ -29,8 +29,8 @@ type Request struct {
 	Protect Protection
 	// WithoutLinks and WithoutNodes are ids of links and routers that it must not use.
 	WithoutLinks, WithoutNodes []string
-	// Way is what else it wants of its path.
-	Way
+	// PathTerms are what else it wants of its path.
+	PathTerms
 	// ApartFrom are ids of circuits in the book. It uses none of their links, in neither direction, and no link that
 	// shares a risk group with one of them.
 	ApartFrom []string
@@ -90,7 +90,7 @@ func (r *Request) check() *Refusal {
 			return badRequest(c.field, c.reason)
 		}
 	}
-	if field, reason := r.Way.check(); field != "" {
+	if field, reason := r.PathTerms.check(); field != "" {
 		return badRequest(field, reason)
 	}
 	return nil

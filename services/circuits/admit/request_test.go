@@ -53,7 +53,7 @@ func TestWhatMeansNothingIsRefusedByItsField(t *testing.T) {
 		{"without_nodes", func(r *Request) { r.WithoutNodes = names(1001) }},
 		{"apart_from", func(r *Request) { r.ApartFrom = names(1001) }},
 		{"", func(r *Request) {
-			r.Way = Way{Metric: graph.Hops, IncludeAny: 3, IncludeAll: 1, Exclude: 2, Via: names(8), MaxHops: 255}
+			r.PathTerms = PathTerms{Metric: graph.Hops, IncludeAny: 3, IncludeAll: 1, Exclude: 2, Via: names(8), MaxHops: 255}
 		}},
 		{"", func(r *Request) { r.Via, r.MaxHops = names(8), 9 }},
 		{"metric", func(r *Request) { r.Metric = graph.Hops + 1 }},

@@ -35,7 +35,7 @@ type search struct {
 	// cost of a link.
 	cost []uint32
 	// left is the least cost from a node to the end, by stage and node, by the links that are not barred; -1 where
-	// there is no way.
+	// there is no path.
 	left [][]int64
 	// extend is what a partial path has free with one more link, and whether that is enough.
 	extend func(free []piece, link int32) ([]piece, bool)
@@ -186,7 +186,7 @@ func (a *ask) toEnd(weights []uint32) [][]int64 {
 	return out
 }
 
-// toward is the least sum from each node to a target, plus what is left from there on; a base of -1 is no way at all.
+// toward is the least sum from each node to a target, plus what is left from there on; a base of -1 is no path at all.
 func (a *ask) toward(target int32, base int64, weights []uint32) []int64 {
 	out := slices.Repeat([]int64{-1}, a.graph.Nodes())
 	if base < 0 {

@@ -143,15 +143,15 @@ func (w *world) ask(r *rand.Rand) Request {
 	}
 	slices.Sort(q.ApartFrom)
 	if r.IntN(3) == 0 {
-		q.Way = w.way(r, q)
+		q.PathTerms = w.pathTerms(r, q)
 	}
 	return q
 }
 
-// way is what else a request may want of its path.
-func (w *world) way(r *rand.Rand, q Request) (out Way) {
+// pathTerms is what else a request may want of its path.
+func (w *world) pathTerms(r *rand.Rand, q Request) (out PathTerms) {
 	if r.IntN(2) == 0 {
-		return Way{MaxHops: 1 + r.IntN(2)}
+		return PathTerms{MaxHops: 1 + r.IntN(2)}
 	}
 	out.Metric = graph.Metric(r.IntN(4))
 	if r.IntN(3) == 0 {

@@ -96,7 +96,7 @@ func compareDay(t *testing.T, r *rand.Rand, c *Calendar, d *day) {
 	}
 }
 
-// A block that is full is cut in two of its own memory, so that what it held is given up.
+// A block that is full is cut in two of its own memory, so that the old memory is given up.
 func TestAStepCostsLittleMemory(t *testing.T) {
 	if size := unsafe.Sizeof(step{}); size != 16 {
 		t.Errorf("a step has %d bytes", size)

@@ -214,7 +214,7 @@ func TestClock(t *testing.T) {
 
 // Without Begin, which only who can put circuits on routers tells, no order of events leads beyond Scheduled but to an
 // end.
-func TestNobodyIsToldActiveWhereNobodyProvisions(t *testing.T) {
+func TestNobodyIsReportedActiveWhereNobodyProvisions(t *testing.T) {
 	seen, todo := map[State]bool{}, []Circuit{held()}
 	for len(todo) > 0 {
 		c := todo[0]

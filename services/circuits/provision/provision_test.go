@@ -52,7 +52,7 @@ func TestWhenACircuitBegins(t *testing.T) {
 	}
 }
 
-func TestLateIsToldOnce(t *testing.T) {
+func TestLateIsReportedOnce(t *testing.T) {
 	told := of("c", life.Provisioning)
 	told.Late = true
 	off, manual := of("c", life.Scheduled), of("c", life.Provisioning)

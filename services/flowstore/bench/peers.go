@@ -22,7 +22,7 @@ var duckdb string
 // split over minutes, which is right for this day, whose alpha flows lie within a minute.
 var questions = []struct{ name, clickhouse, duckdb string }{
 	{
-		night,
+		nightlyRun,
 		`SELECT count(), sum(b) FROM (SELECT sum(bytes) AS b FROM plain
 			GROUP BY intDiv(start, 60000), exporter, src, dst, src_port, dst_port, protocol HAVING b > 1000000000)`,
 		`SELECT count(*), sum(b) FROM (SELECT sum(bytes) AS b FROM day

@@ -101,8 +101,8 @@ func await(ctx context.Context, reg *prometheus.Registry, records int) error {
 
 // The questions, as they are called in the report.
 const (
-	night   = "flows above 1 GB in a minute (the nightly run)"
-	ranking = "pairs of /24 by bytes, 10,000 of them"
+	nightlyRun = "flows above 1 GB in a minute (the nightly run)"
+	ranking    = "pairs of /24 by bytes, 10,000 of them"
 )
 
 // askStore puts the questions to the store's API.
@@ -123,7 +123,7 @@ func askStore(ctx context.Context, o options, dir string) ([]answer, error) {
 		name string
 		ask  func() (int, uint64, error)
 	}{
-		{night, func() (int, uint64, error) { return askIntervals(ctx, client) }},
+		{nightlyRun, func() (int, uint64, error) { return askIntervals(ctx, client) }},
 		{ranking, func() (int, uint64, error) { return askTop(ctx, client) }},
 	} {
 		a := answer{Question: q.name, Program: "millrace"}

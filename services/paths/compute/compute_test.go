@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 )
 
-// testbed is paper 002's: wr–er direct, wr–cr–er the way round.
+// testbed is paper 002's: wr–er direct, wr–cr–er the detour.
 func testbed(t testing.TB) *topo.Graph {
 	return network(t, "wr er 10 100", "wr cr 10 100", "cr er 10 100")
 }
@@ -29,7 +29,7 @@ func TestCSPF(t *testing.T) {
 			net: []string{"wr er 10 100", "wr cr 10 100", "cr er 10 100"}, nodes: "wr–er", segments: []string{"er"},
 			reason: "wr–er, IGP cost 10; a shortest path",
 		},
-		"avoiding the shortest takes the way round": {
+		"avoiding the shortest takes the detour": {
 			net: []string{"wr er 10 100", "wr cr 10 100", "cr er 10 100"},
 			ask: func(_ *topo.Graph, r *Request) { r.AvoidShortest = true }, nodes: "wr–cr–er", segments: []string{"cr", "er"},
 			reason: "wr–cr–er, IGP cost 20; shares no link with the IGP's shortest (wr–er at cost 10), which stays with the other traffic",
@@ -131,7 +131,7 @@ func TestNoPathIsExplained(t *testing.T) {
 			net:  []string{"wr er 10 100", "wr er 10 100"},
 			want: "path wr–er exists, but no list of SIDs can pin it: no path: the IGP does not send traffic from wr to er over link wr>er#0 alone (it shares with 1 equal-cost paths); raise the metric of the others or lower this one's",
 		},
-		"a link dearer than the way round cannot be pinned": {
+		"a link dearer than the detour cannot be pinned": {
 			net:  []string{"wr er 50 100", "wr cr 10 100", "cr er 10 100"},
 			ask:  func(g *topo.Graph, r *Request) { r.ExcludeNodes = []*topo.Node{router(t, g, "cr")} },
 			want: "path wr–er exists, but no list of SIDs can pin it: no path: the IGP does not send traffic from wr to er over link wr>er#0 alone (cost 50, while wr–cr–er costs 20); raise the metric of the others or lower this one's",

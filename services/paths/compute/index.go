@@ -170,7 +170,7 @@ func (x *Index) run(s *search) []int32 {
 	return links
 }
 
-// usable tells of every link whether the request allows it.
+// usable has for each link whether the request allows it.
 func (x *Index) usable(s *search) []bool {
 	out := slices.Clone(x.pinned)
 	for l, link := range x.links {

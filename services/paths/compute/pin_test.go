@@ -17,7 +17,7 @@ func TestPin(t *testing.T) {
 		{"the IGP's own path", "a>b#0 b>c#2", "10.255.0.3", "", false},
 		{"one link of it", "b>c#2", "10.255.0.3", "", false},
 		{"there and back", "a>b#0 b>a#1", "10.255.0.2 10.255.0.1", "", false},
-		{"a link that costs more than the way round", "a>c#4", "", "the IGP does not send traffic from a to c over link a>c#4 alone", true},
+		{"a link that costs more than the detour", "a>c#4", "", "the IGP does not send traffic from a to c over link a>c#4 alone", true},
 		{"the dearer one of parallel links", "d>a#8", "", "the IGP does not send traffic from d to a over link d>a#8 alone", true},
 		{"a link that is gone", "a>b#0 b>x#9", "", "link b>x#9 of the path is no longer in the topology", true},
 		{"links that do not meet", "a>b#0 a>d#6", "", "link a>d#6 begins at a, and the one before ends at b", false},

@@ -45,7 +45,7 @@ func TestARefusalSaysWhatWouldBeEnough(t *testing.T) {
 		"no path from a to d; there would be one over links of risk group 1":                                          {To: 3, WithoutSRLGs: []uint32{2, 1, 77}},
 		"no path from a to d; there would be one if the affinity of link ab did not matter":                           {To: 3, IncludeAll: 2},
 		"no path from a to d; there would be one over link ab":                                                        {To: 3, WithoutLinks: []int32{0, 1}},
-		"no path from a to d; there would be one not by way of router c":                                              {To: 3, Via: []int32{1, 2}},
+		"no path from a to d; there would be one not via router c":                                                    {To: 3, Via: []int32{1, 2}},
 		"no path from a to d; no single constraint is to blame, but there would be one without the rate and the hops": {To: 3, Rate: 2e10, MaxHops: 1},
 		"no path from a to d; there would be one if the delay were known of link cd":                                  {To: 3, Metric: graph.Delay, WithoutLinks: []int32{2}, WithoutNodes: nil, Exclude: 2},
 	} {

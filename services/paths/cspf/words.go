@@ -69,7 +69,7 @@ func (e *Explanation) offer(r Relaxation) string {
 	case Affinity:
 		return "if the affinity of " + e.list(r) + " did not matter"
 	case LooseHops:
-		return "not by way of " + e.list(r)
+		return "not via " + e.list(r)
 	}
 	return "over " + e.list(r)
 }

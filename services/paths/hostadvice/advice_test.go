@@ -29,7 +29,7 @@ func TestAdvice(t *testing.T) {
 		{"one path needs nothing", 1, PerPacket, 0, "one path keeps packets in order"},
 		{"hashed flows need nothing on the host", 3, PerFlow, 0, "nothing to set"},
 		{"hashed flows need streams: (2/3)^18 < 0.001", 3, PerFlow, 0, "18 parallel streams"},
-		{"sprayed packets need patience", 3, PerPacket, 3, "hash flows"},
+		{"per-packet load balancing needs patience", 3, PerPacket, 3, "hash flows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, err := For("198.51.100.0/24", "192.0.2.1", c.paths, c.f)

@@ -1,9 +1,9 @@
 package hostadvice
 
 // Scenario is the lab's experiment whose measurements back the advice: three paths of 10, 15 and 20 ms.
-const Scenario = "multipath-packet-level"
+const Scenario = "multipath-per-packet"
 
-// Gain is what one way to send reached in it.
+// Gain is what one kind of sender reached in it.
 type Gain struct {
 	Sender string
 	// Goodput is in Mbit/s, Share in parts of what one path alone reached.
@@ -14,10 +14,10 @@ type Gain struct {
 var rows = []struct{ phase, sender string }{
 	{"single", "one path"},
 	{"flow", "three paths, flows hashed"},
-	{"spray-t3", "sprayed, NewReno, threshold 3"},
-	{"spray-t6", "sprayed, NewReno, threshold 6"},
-	{"spray-linux", "sprayed, Linux's defaults"},
-	{"spray-advised", "sprayed, with these settings"},
+	{"per-packet-t3", "per packet, NewReno, threshold 3"},
+	{"per-packet-t6", "per packet, NewReno, threshold 6"},
+	{"per-packet-linux", "per packet, Linux's defaults"},
+	{"per-packet-advised", "per packet, with these settings"},
 }
 
 // Gains reads the table from the scenario's metrics.

@@ -99,7 +99,7 @@ func (s *Search) search(at int32) {
 			continue
 		}
 		if s.clean(e.ID) {
-			s.offer(s.way(at, e.ID), v.key+e.Key)
+			s.offer(s.trace(at, e.ID), v.key+e.Key)
 			return
 		}
 		s.relax(e.ID, s.key[e.ID])
@@ -120,8 +120,8 @@ func (s *Search) relax(node int32, sofar uint64) {
 	}
 }
 
-// way writes down how the search came from a vertex to a node.
-func (s *Search) way(at, node int32) candidate {
+// trace writes down how the search came from a vertex to a node.
+func (s *Search) trace(at, node int32) candidate {
 	c := candidate{at: at, first: int32(len(s.explicit)), exact: true}
 	for start := s.vertices[at].node; node != start; node = s.raw.From[s.via[node]] {
 		s.explicit = append(s.explicit, s.via[node])

@@ -171,7 +171,7 @@ func capacities(g *graph.Graph) (out []int64) {
 	return out
 }
 
-// The shortest way takes the link in the middle, and both of the others need it given back.
+// The shortest path takes the link in the middle, and both of the others need it given back.
 func TestTheMaximumFlowGivesBack(t *testing.T) {
 	var nodes []graph.Node
 	for i := range 8 {

@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
-// forward is the oracle: every way that a packet with these segments may take, over every branch of equal cost.
+// forward is the oracle: every path that a packet with these segments may take, over every branch of equal cost.
 func forward(g *graph.Graph, costs [][]int64, from int32, list []Segment) [][]int32 {
-	ways := [][]int32{nil}
+	paths := [][]int32{nil}
 	at := []int32{from}
 	for _, s := range list {
-		var nextWays [][]int32
+		var nextPaths [][]int32
 		var nextAt []int32
-		for i, way := range ways {
+		for i, path := range paths {
 			for _, more := range segment(g, costs, at[i], s) {
-				nextWays = append(nextWays, append(slices.Clone(way), more...))
+				nextPaths = append(nextPaths, append(slices.Clone(path), more...))
 				end := s.Node
 				if s.Link >= 0 {
 					end = g.To(s.Link)
@@ -28,12 +28,12 @@ func forward(g *graph.Graph, costs [][]int64, from int32, list []Segment) [][]in
 				nextAt = append(nextAt, end)
 			}
 		}
-		ways, at = nextWays, nextAt
+		paths, at = nextPaths, nextAt
 	}
-	return ways
+	return paths
 }
 
-// segment are the ways over one segment; an adjacency of another router drops the packet.
+// segment are the paths over one segment; an adjacency of another router drops the packet.
 func segment(g *graph.Graph, costs [][]int64, at int32, s Segment) [][]int32 {
 	if s.Link >= 0 {
 		if g.From(s.Link) != at {
@@ -83,8 +83,8 @@ func fewest(g *graph.Graph, costs [][]int64, path []int32, sids *SIDs) int {
 	var try func(at int, list []Segment)
 	try = func(at int, list []Segment) {
 		if at == len(path) {
-			ways := forward(g, costs, g.From(path[0]), list)
-			if len(ways) == 1 && slices.Equal(ways[0], path) && (best < 0 || len(list) < best) {
+			paths := forward(g, costs, g.From(path[0]), list)
+			if len(paths) == 1 && slices.Equal(paths[0], path) && (best < 0 || len(list) < best) {
 				best = len(list)
 			}
 			return
@@ -174,8 +174,8 @@ func TestEveryBranchOfAListFollowsThePath(t *testing.T) {
 			continue
 		}
 		lists++
-		if ways := forward(g, costs, g.From(path[0]), list); len(ways) != 1 || !slices.Equal(ways[0], path) {
-			t.Fatalf("seed %d: %v takes %v, want %v alone", seed, list, ways, path)
+		if paths := forward(g, costs, g.From(path[0]), list); len(paths) != 1 || !slices.Equal(paths[0], path) {
+			t.Fatalf("seed %d: %v takes %v, want %v alone", seed, list, paths, path)
 		}
 		for _, s := range list {
 			if s.Link >= 0 {
@@ -194,9 +194,9 @@ func TestALinkIsPinnedIfItAloneIsShortest(t *testing.T) {
 		g, _ := random(t, rand.New(rand.NewPCG(seed, 14)))
 		costs := allCosts(g)
 		for l, pinned := range f.Pinned(g) {
-			ways := segment(g, costs, g.From(int32(l)), Segment{Node: g.To(int32(l)), Link: -1})
-			if want := len(ways) == 1 && slices.Equal(ways[0], []int32{int32(l)}); pinned != want {
-				t.Fatalf("seed %d: link %d is pinned: %v, but traffic takes %v", seed, l, pinned, ways)
+			paths := segment(g, costs, g.From(int32(l)), Segment{Node: g.To(int32(l)), Link: -1})
+			if want := len(paths) == 1 && slices.Equal(paths[0], []int32{int32(l)}); pinned != want {
+				t.Fatalf("seed %d: link %d is pinned: %v, but traffic takes %v", seed, l, pinned, paths)
 			}
 		}
 	}

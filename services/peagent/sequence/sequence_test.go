@@ -73,7 +73,7 @@ func TestNumbersGoOnWhileTheDiskIsSlow(t *testing.T) {
 	n.written(t)
 }
 
-func TestADiskThatFailsIsToldOf(t *testing.T) {
+func TestADiskThatFailsIsReported(t *testing.T) {
 	errFull := errors.New("disk full")
 	told := make(chan error, 1)
 	n := Open("", noon, func(err error) { told <- err })
@@ -87,8 +87,8 @@ func TestADiskThatFailsIsToldOf(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBeReadIsToldOf, and numbers begin with the clock; the next start finds a whole one.
-func TestAFileThatCannotBeReadIsToldOf(t *testing.T) {
+// TestAFileThatCannotBeReadIsReported, and numbers begin with the clock; the next start finds a whole one.
+func TestAFileThatCannotBeReadIsReported(t *testing.T) {
 	for name, content := range map[string][]byte{"half a file": {1, 2, 3}, "an empty file": {}} {
 		file, told := filepath.Join(t.TempDir(), "sequence"), 0
 		if err := os.WriteFile(file, content, 0o600); err != nil {

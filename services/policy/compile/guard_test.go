@@ -77,7 +77,7 @@ func TestReasonsOfCrossedGuardRails(t *testing.T) {
 }
 
 // Of several mistakes the first is reported: of pairs by their prefixes, of ports by router and name.
-func TestTheFirstOfSeveralMistakesIsTold(t *testing.T) {
+func TestTheFirstOfSeveralMistakesIsReported(t *testing.T) {
 	in := policytest.Read(t, "hntes-redirect")
 	in.Policy.Redirect = slices.Clone(in.Policy.Redirect)
 	in.Policy.Redirect[0].LSP = &document.LSP{MinBandwidth: 96_000_000}

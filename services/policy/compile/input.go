@@ -4,7 +4,7 @@
 //
 // In: Input. Out: a Result with a RouterPlan for each router that has a part in
 // the policy, and the pairs and circuits that were left out with the reason. Next:
-// services/policy/render, which says the same in a router's own words.
+// services/policy/render, which renders them in a vendor's syntax.
 //
 // Mutation testing: 232 of 242 killed (docs/reference/mutants.md).
 package compile

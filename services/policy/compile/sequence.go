@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Rules keep their numbers from night to night: a pair's comes from its prefixes
+// Rules keep their numbers from nightly run to nightly run: a pair's comes from its prefixes
 // and not from its place among the others, so that a pair that comes or goes
 // changes one rule of a router that has 20,000, and no counter of another rule.
 

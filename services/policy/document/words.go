@@ -20,7 +20,7 @@ func wordOf[T ~uint8](v T, words []string) string { return words[min(int(v), len
 // Priority orders queues; 0 is served first.
 type Priority uint8
 
-// priorities are Junos' words (paper 002 and 004 use them), served first to last.
+// priorities are the keywords of Junos (paper 002 and 004 use them), served first to last.
 var priorities = []string{"strict-high", "high", "medium-high", "medium-low", "low"}
 
 // String is the word in the file.

@@ -1,7 +1,7 @@
-// Package drift decides what is done about a router that does not hold what change sets left on it.
+// Package drift decides what is done about a router whose running config differs from what change sets left.
 //
-// In: what change sets did to the router, what it holds, and what was done about it before. Out: what it should hold,
-// and what to do next. Next: services/push, which reads the router and does it.
+// In: what change sets did to the router, its running config, and what was done about it before. Out: the intended
+// config, and what to do next. Next: services/push, which reads the router and does it.
 //
 // Mutation testing: 33 of 33 killed (docs/reference/mutants.md).
 package drift
@@ -29,7 +29,7 @@ type Did string
 const (
 	// Applied: the router keeps the change.
 	Applied Did = "applied"
-	// Undid: the router has again what it held before the change set.
+	// Undid: the router has again its config of before the change set.
 	Undid Did = "undid"
 	// Lost: it is unknown whether the router has the change.
 	Lost Did = "lost"
@@ -37,7 +37,7 @@ const (
 	Moving Did = "moving"
 )
 
-// Knowledge is how much is known of what a router should hold.
+// Knowledge is how much is known of a router's intended config.
 type Knowledge string
 
 // Drift is reported where the config is Known alone.
@@ -97,12 +97,12 @@ func LastApplied(steps []Step) (last Step, found bool) {
 
 // Content is what a step's change set has for the router.
 type Content struct {
-	// Plan is every entry the router should hold, by path; Changes are those that the change set changes.
+	// Plan is every entry of the intended config, by path; Changes are those that the change set changes.
 	Plan    map[string]string
 	Changes []diff.Change
 }
 
-// Expected is what a router should hold after the steps that Relevant returned, each with its content. A change set
+// Expected is a router's intended config after the steps that Relevant returned, each with its content. A change set
 // may have been planned before another one changed other entries; those count, because it left them as they were.
 func Expected(steps []Step, contents []Content) map[string]string {
 	out := maps.Clone(contents[inForce(steps)].Plan)

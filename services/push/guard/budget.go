@@ -41,8 +41,8 @@ func (b Budget) Over(spent, want Size) (out []string) {
 	return out
 }
 
-// Night is the budget's period, from noon to noon by the clock on the wall: 23, 24 or 25 hours.
-func Night(t time.Time) (from, to time.Time) {
+// BudgetPeriod is the budget's period, from noon to noon by the clock on the wall: 23, 24 or 25 hours.
+func BudgetPeriod(t time.Time) (from, to time.Time) {
 	y, m, d := t.Date()
 	from = time.Date(y, m, d, 12, 0, 0, 0, t.Location())
 	if t.Before(from) {

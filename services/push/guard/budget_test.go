@@ -24,8 +24,8 @@ func TestOver(t *testing.T) {
 			"it changes 4 routers, and the nightly budget is 3",
 			"it changes 3 LSPs, and the nightly budget is 2",
 		}},
-		{"what the night has left", b, Size{90, 1, 1}, Size{10, 2, 1}, nil},
-		{"more than the night has left", b, Size{90, 1, 1}, Size{11, 2, 1}, []string{"it changes 11 config entries after 90 since noon, and the nightly budget is 100"}},
+		{"what the budget has left", b, Size{90, 1, 1}, Size{10, 2, 1}, nil},
+		{"more than the budget has left", b, Size{90, 1, 1}, Size{11, 2, 1}, []string{"it changes 11 config entries after 90 since noon, and the nightly budget is 100"}},
 		{"a limit of routers alone", Budget{Routers: 1}, Size{}, Size{1e6, 2, 9}, []string{"it changes 2 routers, and the nightly budget is 1"}},
 	} {
 		if got := c.b.Over(c.spent, c.want); !slices.Equal(got, c.over) {
@@ -50,7 +50,7 @@ func berlin(t *testing.T) *time.Location {
 	return l
 }
 
-func TestNight(t *testing.T) {
+func TestBudgetPeriod(t *testing.T) {
 	for at, want := range map[string]struct {
 		from  string
 		hours float64
@@ -66,7 +66,7 @@ func TestNight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from, to := Night(moment)
+		from, to := BudgetPeriod(moment)
 		if got := from.Format("2006-01-02 15:04"); got != want.from || to.Sub(from).Hours() != want.hours || moment.Before(from) || !moment.Before(to) {
 			t.Errorf("%s: from %s, %s long; want %s, %v h", at, got, to.Sub(from), want.from, want.hours)
 		}

@@ -27,7 +27,7 @@ type Kind string
 
 // These are all events that a change set reacts to.
 const (
-	// Plan: every router was compared with what it should hold.
+	// Plan: every router was compared with its intended config.
 	Plan Kind = "plan"
 	// NoPlan: that was not possible.
 	NoPlan Kind = "no-plan"

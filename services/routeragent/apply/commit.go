@@ -134,7 +134,7 @@ func (s *Store) rollback(ctx context.Context) error {
 	return nil
 }
 
-// keep writes the journal after the router went back, or tries again later; the caller holds writer.
+// keep writes the journal after the rollback, or tries again later; the caller holds writer.
 func (s *Store) keep() {
 	config, plan := s.Running()
 	err := s.journal.save(record{Config: config, IDs: plan.IDs})

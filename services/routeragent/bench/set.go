@@ -51,7 +51,7 @@ func benchSet(t *table, runs int) error {
 				if err := x.many(t, 1, false, nightly); err != nil {
 					return err
 				}
-				if err := changed.time(1, x.night); err != nil {
+				if err := changed.time(1, x.nightlyRun); err != nil {
 					return err
 				}
 				return held.time(weights, x.weights)
@@ -99,8 +99,8 @@ func (x *target) many(t *table, generation int, inline bool, r *row) error {
 	return r.time(1, func() error { return x.set(req) })
 }
 
-// night sends what a nightly run changed: the destinations of another generation.
-func (x *target) night() error {
+// nightlyRun sends what a nightly run changed: the destinations of another generation.
+func (x *target) nightlyRun() error {
 	req := &gnmi.SetRequest{}
 	for _, p := range manyPairs(thousands, 2) {
 		if p.generation == 0 {

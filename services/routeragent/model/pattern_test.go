@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzShortcuts compares the short ways with the patterns they stand for.
+// FuzzShortcuts compares the shortcuts with the patterns they stand for.
 func FuzzShortcuts(f *testing.F) {
 	for _, s := range []string{"10.0.0.0/8", "255.255.255.255/32", "256.0.0.0/8", "1.2.3/4", "01.2.3.4/5", "1.2.3.4/05", "1.2.3.4/33", "1.2.3.4", "", "1.2.3.4/", "...", "1.2.3.4.5", "1.2.3.4\n"} {
 		f.Add(s)

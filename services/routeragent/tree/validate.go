@@ -57,14 +57,14 @@ func NewValidator() *Validator {
 func (v *Validator) Validate(n *Node, interfaces []string) error {
 	v.changes = v.changes[:0]
 	if err := v.between(v.valid, n); err != nil {
-		v.takeBack()
+		v.undo()
 		return n.explain(err)
 	}
 	v.names(v.interfaces, -1)
 	v.names(interfaces, +1)
 	for _, c := range v.changes {
 		if c.of.wanted > 0 && c.of.there <= 0 {
-			v.takeBack()
+			v.undo()
 			return n.dangling(c.of.ref)
 		}
 	}
@@ -72,7 +72,7 @@ func (v *Validator) Validate(n *Node, interfaces []string) error {
 	return nil
 }
 
-func (v *Validator) takeBack() {
+func (v *Validator) undo() {
 	for _, c := range v.changes {
 		c.of.there, c.of.wanted = c.of.there-c.there, c.of.wanted-c.wanted
 	}

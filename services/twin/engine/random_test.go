@@ -111,8 +111,8 @@ func (w *weaver) policer() {
 	w.policers++
 }
 
-// way wanders over ports, and may split at its end; what splits again splits less.
-func (w *weaver) way(splits int) Route {
+// route wanders over ports, and may split at its end; what splits again splits less.
+func (w *weaver) route(splits int) Route {
 	r := w.r
 	var out Route
 	for range 1 + r.Below(4) {
@@ -133,7 +133,7 @@ func (w *weaver) way(splits int) Route {
 	if splits > 0 && r.Below(3) == 0 {
 		out.Spread = Spread(r.Below(3))
 		for range 2 + r.Below(2) {
-			out.Split = append(out.Split, Branch{Weight: r.Below(4), Route: w.way(splits - 1)})
+			out.Split = append(out.Split, Branch{Weight: r.Below(4), Route: w.route(splits - 1)})
 		}
 	}
 	return out
@@ -144,7 +144,7 @@ func (w *weaver) connection() {
 	_, err := w.n.AddTCP(TCPConfig{
 		Config:   tcp.Config{Algorithm: tcp.Algorithm(r.Below(3)), SACK: r.Below(2) == 0, Threshold: r.Below(10), Window: 1 + r.Below(500), Segments: int64(r.Below(3000))},
 		Receiver: tcp.Policy(r.Below(3)), Payload: int32(1 + r.Below(9000)), Header: 52, Start: Time(r.Below(1000)) * Second / 1000, Stop: 8 * Second,
-		Forward: w.way(2), Back: w.way(2), DSCP: uint8(r.Below(64)),
+		Forward: w.route(2), Back: w.route(2), DSCP: uint8(r.Below(64)),
 	})
 	w.keep(err)
 }
@@ -153,10 +153,10 @@ func (w *weaver) source() {
 	r := w.r
 	c := SourceConfig{
 		Pattern: traffic.Pattern{Kind: traffic.Kind(r.Below(4)), Gap: 0.0002 * float64(1+r.Below(100)), On: 0.1, Off: 0.1, Shape: 1.5},
-		Size:    int32(28 + r.Below(9000)), Start: Time(r.Below(1000)) * Second / 1000, Stop: 8 * Second, Forward: w.way(2), DSCP: uint8(r.Below(64)),
+		Size:    int32(28 + r.Below(9000)), Start: Time(r.Below(1000)) * Second / 1000, Stop: 8 * Second, Forward: w.route(2), DSCP: uint8(r.Below(64)),
 	}
 	if r.Below(3) == 0 {
-		back := w.way(2)
+		back := w.route(2)
 		c.Back = &back
 	}
 	_, err := w.n.AddSource(c)

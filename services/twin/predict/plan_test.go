@@ -95,7 +95,7 @@ func TestWhatAPlanCanSayIsSimulatedOrRefused(t *testing.T) {
 	}
 }
 
-// roundabout is three routers with a longer way round, so that every shipped policy has something to do.
+// roundabout is three routers with a longer detour, so that every shipped policy has something to do.
 const roundabout = `name: roundabout
 routers:
   - {name: R1, agent: true}

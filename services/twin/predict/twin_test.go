@@ -157,7 +157,7 @@ func TestCostsThatChangeMoveTraffic(t *testing.T) {
 		t.Errorf("%d packets were lost; both ways carry all", lost)
 	}
 	if moved := r.Metrics["one/R1:ge-3/out_pkts"]; moved < 2000 {
-		t.Errorf("%g packets went the other way", moved)
+		t.Errorf("%g packets took the other path", moved)
 	}
 }
 

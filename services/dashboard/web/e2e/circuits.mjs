@@ -109,7 +109,7 @@ export const circuitScenarios = [
         const form = await fill(page, "1");
         await until("the short path", answer(page, true).getByText("over wr → er").waitFor());
         await form.getByText("More: the path").click();
-        await form.getByLabel("By way of (routers in order)", { exact: true }).fill("cr");
+        await form.getByLabel("Via (routers in order)", { exact: true }).fill("cr");
         await until("the path by cr", answer(page, true).getByText("over wr → cr → er").waitFor());
         await form.getByLabel("Links (at most)").fill("1");
         const refused = answer(page, false);

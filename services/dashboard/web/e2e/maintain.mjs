@@ -108,7 +108,7 @@ async function paths(page) {
   await until("which constraint", none.getByTestId("relaxation").getByText("with wr → er allowed").waitFor());
   await form.getByRole("button", { name: "Not wr → cr" }).click();
   await until("it again", answer(page, true).getByText("over wr → cr → er").waitFor());
-  const via = form.locator(".field", { hasText: "By way of (routers in order)" }).first();
+  const via = form.locator(".field", { hasText: "Via (routers in order)" }).first();
   await via.locator("input").fill("pe9");
   await until("the service's words at the field", via.getByRole("status").getByText("pe9").waitFor());
   await via.locator("input").fill("");

@@ -143,7 +143,7 @@ func (r *renderer) colour(field, queue string, colour document.LossPriority, a d
 // mark: Junos' policers cannot write a DSCP. They give a loss priority, and a rewrite rule writes where packets leave.
 func (r *renderer) mark(field, queue string, loss document.LossPriority, to document.DSCP) {
 	if len(r.queue(queue).WRED) > 0 {
-		r.refuse(field+".mark", "Junos marks by way of a loss priority, which the wred of queue %s would act on", queue)
+		r.refuse(field+".mark", "Junos marks through a loss priority, which the wred of queue %s would act on", queue)
 	}
 	at := rewrite{queue, loss.String()}
 	if other, taken := r.rewrites[at]; taken && other != to {

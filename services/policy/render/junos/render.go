@@ -83,7 +83,7 @@ type renderer struct {
 	variant compile.Variant
 	tree    *junosconf.Tree
 	errs    []error
-	// rewrites are the DSCPs that policers give packets by way of a loss priority.
+	// rewrites are the DSCPs that policers give packets through a loss priority.
 	rewrites map[rewrite]document.DSCP
 	// policer names the policer for a queue's packets, by interface.
 	policer map[string]map[string]policer

@@ -999,7 +999,7 @@ type ReplayRequest struct {
 	// Both are moved back to midnight UTC. Default: the 30 days before the last midnight.
 	From *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	// Nights before `from` that are made, but not returned, so that pairs are known. Default: 30 days.
+	// Nightly runs before `from` that are simulated, but not returned, so that pairs are known. Default: 30 days.
 	WarmUp        *durationpb.Duration `protobuf:"bytes,4,opt,name=warm_up,json=warmUp,proto3" json:"warm_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -387,7 +387,7 @@ type PlanResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Plans   []*RouterPlan          `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
 	Skipped []*SkippedPair         `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
-	// Routers of the inventory that the topology does not know right now. Nobody can tell what they should hold, so
+	// Routers of the inventory that the topology does not know right now. Their intended config is unknown, so
 	// they are left as they are.
 	Absent []string `protobuf:"bytes,3,rep,name=absent,proto3" json:"absent,omitempty"`
 	// Ids of the circuits that routers carry under the plans.

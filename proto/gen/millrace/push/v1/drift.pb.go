@@ -34,7 +34,7 @@ type Drift struct {
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// How many managed config entries differ.
 	Entries uint32 `protobuf:"varint,4,opt,name=entries,proto3" json:"entries,omitempty"`
-	// Unified diff from what the router holds to what it should hold; a long one is cut.
+	// Unified diff from running to intended config; a long one is cut.
 	Diff string `protobuf:"bytes,5,opt,name=diff,proto3" json:"diff,omitempty"`
 	// SHA-256 of the difference; empty while there is none.
 	Digest string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
@@ -382,11 +382,11 @@ func (x *InForceResponse) GetRouters() []*RouterInForce {
 	return nil
 }
 
-// RouterInForce is what one router should hold.
+// RouterInForce is the intended config of one router.
 type RouterInForce struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Router string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
-	// A change set on the router has not ended, or its outcome is unknown: nobody knows what the router should hold.
+	// A change set on the router has not ended, or its outcome is unknown: so is the intended config.
 	Unsure bool `protobuf:"varint,2,opt,name=unsure,proto3" json:"unsure,omitempty"`
 	// The change set in force on the router; empty where none is.
 	Change string `protobuf:"bytes,3,opt,name=change,proto3" json:"change,omitempty"`

@@ -208,7 +208,7 @@ type ChangeSet struct {
 	RefusedCircuits []*v11.RefusedCircuit `protobuf:"bytes,20,rep,name=refused_circuits,json=refusedCircuits,proto3" json:"refused_circuits,omitempty"`
 	// It was requested because circuits begin or end: see CreateRequest.
 	ForCircuits bool `protobuf:"varint,21,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
-	// Routers that it leaves as they are, because nobody knows what they should hold, or what they hold.
+	// Routers that it leaves as they are, because their intended config, or their running config, is unknown.
 	LeftAlone []string `protobuf:"bytes,22,rep,name=left_alone,json=leftAlone,proto3" json:"left_alone,omitempty"`
 	// Routers to which this change set restores what earlier ones left there. It is planned from those, not from the policy.
 	Repairs []string `protobuf:"bytes,30,rep,name=repairs,proto3" json:"repairs,omitempty"`

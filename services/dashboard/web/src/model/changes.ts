@@ -73,7 +73,7 @@ export const actionsOf = (s: State): Action[] => {
   return [...(step ? [step] : []), ...(canAbort(s) ? ["abort" as const] : [])];
 };
 
-/** Whether an action brings routers back to what they held. */
+/** Whether an action rolls routers back. */
 export const undoes = (action: Action): boolean => action === "rollback" || action === "abort";
 
 /** Whether the push service moves it on by itself; the page then polls faster. */

@@ -9,7 +9,7 @@ test("what is wanted of a path is said, and nothing where nothing is", () => {
   expect(wantedTexts(create(TermsSchema, all))).toEqual([
     "best by number of links",
     "3 links at most",
-    "by way of CR, X",
+    "via CR, X",
     "any link group 1, 2",
     "all link group 0",
     "no link group 63",

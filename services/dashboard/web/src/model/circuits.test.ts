@@ -167,7 +167,7 @@ describe("an offer", () => {
     ["LESS_RATE", { rateBitsPerSecond: 35_000_000n }, 223n, "35.0 Mbit/s in the same window (22.3 % less)"],
     ["SLOWER", { maxDelayMicroseconds: 12_500n }, 0n, "Allow 12.5 ms of delay"],
     ["MORE_HOPS", { maxHops: 4 }, 0n, "Allow 4 links"],
-    ["NOT_VIA", { via: ["CR", "X"] }, 0n, "Only by way of CR, X"],
+    ["NOT_VIA", { via: ["CR", "X"] }, 0n, "Only via CR, X"],
     ["NOT_VIA", {}, 0n, "Whatever routers it passes"],
     ["OTHER_GROUPS", {}, 0n, "Allow links of other groups"],
     ["WITHOUT_BACKUP", {}, 0n, "The same without a backup"],
@@ -196,7 +196,7 @@ test.each([
   [{ field: "max_hops", by: 1n }, "1 link more"],
   [{ field: "max_hops", by: 2n }, "2 links more"],
   [{ field: "affinities", links: ["l1"] }, "whatever the groups of link l1"],
-  [{ field: "via", routers: ["r9"] }, "not by way of router r9"],
+  [{ field: "via", routers: ["r9"] }, "not via router r9"],
   [{ field: "without_routers", routers: ["r9"] }, "with router r9 allowed"],
   [{ field: "apart_from", links: ["l2"] }, "with link l2 allowed"],
 ])("what would make a path: %o", (part, want) => {

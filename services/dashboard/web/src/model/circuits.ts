@@ -209,7 +209,7 @@ export function offerText(o: Offer, asked: Terms, clock: Clock): string {
     case "MORE_HOPS":
       return `Allow ${t.maxHops} links`;
     case "NOT_VIA":
-      return t.via.length > 0 ? `Only by way of ${t.via.join(", ")}` : "Whatever routers it passes";
+      return t.via.length > 0 ? `Only via ${t.via.join(", ")}` : "Whatever routers it passes";
     case "OTHER_GROUPS":
       return "Allow links of other groups";
     case "WITHOUT_BACKUP":
@@ -269,7 +269,7 @@ export function relaxationText(r: Relaxation, linkName: LinkNames, nameOf: NameO
     case "affinities":
       return `whatever the groups of ${links}`;
     case "via":
-      return `not by way of ${routers}`;
+      return `not via ${routers}`;
     default:
       return `with ${links || routers} allowed`;
   }

@@ -1,4 +1,4 @@
-// Routers that do not hold what change sets left on them.
+// Routers whose running config differs from what change sets left.
 import type { Drift } from "../gen/millrace/push/v1/drift_pb";
 
 const entries = (n: number) => `${n} config ${n === 1 ? "entry differs" : "entries differ"}`;

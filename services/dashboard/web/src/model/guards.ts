@@ -83,7 +83,7 @@ export function effectOf(c: ChangeSet, action: Action): string {
     case "abort":
       return c.state === State.SCHEDULED
         ? "It waits no longer, and stays approved until somebody applies it."
-        : "No further router is sent its part; those that have theirs go back to what they held before.";
+        : "No further router is sent its part; those that have theirs are rolled back.";
     default:
       return c.canary
         ? `Router ${c.canary} is changed now and watched; if it keeps its SLO the others follow, else it rolls back. Outside of the maintenance window it waits.`

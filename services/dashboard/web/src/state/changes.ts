@@ -21,7 +21,7 @@ export interface ChangeStore {
   list: Resource<ChangeSet[]>;
   /** What the freeze switch keeps change sets off; that of all routers first. */
   freezes: Resource<Freeze[]>;
-  /** Routers that do not hold what change sets left on them. */
+  /** Routers whose running config differs from what change sets left. */
   drift: Resource<Drift[]>;
   /** Takes the action; returns in one line why it failed. */
   act: (action: Action, id: string, decision: Decision) => Promise<string | undefined>;

@@ -42,7 +42,7 @@ export function AbortByKey({ list, open }: Props) {
               ? "Its abort is requested."
               : holding
                 ? "Keep holding A to abort it…"
-                : "Hold A to abort it: its routers go back to what they held before."}
+                : "Hold A to abort it: its routers are rolled back."}
           </p>
         </div>
       )}

@@ -37,10 +37,10 @@ export function CircuitPathFields({ form, problems, onChange, own }: Props) {
       <Labelled name="Links" hint="at most" problem={problems.hops}>
         {(id) => <input id={id} inputMode="numeric" {...text("hops")} />}
       </Labelled>
-      <Labelled name="By way of" hint="routers in order" problem={problems.via}>
+      <Labelled name="Via" hint="routers in order" problem={problems.via}>
         {(id) => <input id={id} {...text("via")} />}
       </Labelled>
-      <Labelled name="Not by way of" hint="routers" problem={problems.without}>
+      <Labelled name="Not via" hint="routers" problem={problems.without}>
         {(id) => <input id={id} {...text("without")} />}
       </Labelled>
       <WithoutLinks form={form} problems={problems} onChange={onChange} />

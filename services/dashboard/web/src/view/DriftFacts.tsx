@@ -5,7 +5,7 @@ import { DiffView } from "./DiffView";
 import { Badge } from "./Panel";
 import { Ago } from "./time";
 
-/** Routers that do not hold what the change set left on them, or that it is to repair. */
+/** Routers whose running config differs from what the change set left, or that it is to repair. */
 export function DriftFacts({ drifts }: { drifts: readonly Drift[] }) {
   return drifts.map((d) => (
     <details key={d.router} className="device" data-testid={`drift-${d.router}`}>

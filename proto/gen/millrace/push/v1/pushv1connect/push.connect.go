@@ -78,7 +78,7 @@ type ChangeServiceClient interface {
 	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
 	Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error)
 	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
-	// ListDrift lists routers that do not hold what change sets left on them.
+	// ListDrift lists routers whose running config differs from what change sets left.
 	ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error)
 	// InForce says what change sets left on routers, and reads routers whether they show it.
 	InForce(context.Context, *connect.Request[v1.InForceRequest]) (*connect.Response[v1.InForceResponse], error)
@@ -262,7 +262,7 @@ type ChangeServiceHandler interface {
 	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
 	Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error)
 	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
-	// ListDrift lists routers that do not hold what change sets left on them.
+	// ListDrift lists routers whose running config differs from what change sets left.
 	ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error)
 	// InForce says what change sets left on routers, and reads routers whether they show it.
 	InForce(context.Context, *connect.Request[v1.InForceRequest]) (*connect.Response[v1.InForceResponse], error)

@@ -521,7 +521,7 @@ export type ReplayRequest = Message<"millrace.alpha.v1.ReplayRequest"> & {
   to?: Timestamp | undefined;
 
   /**
-   * Nights before `from` that are made, but not returned, so that pairs are known. Default: 30 days.
+   * Nightly runs before `from` that are simulated, but not returned, so that pairs are known. Default: 30 days.
    *
    * @generated from field: google.protobuf.Duration warm_up = 4;
    */

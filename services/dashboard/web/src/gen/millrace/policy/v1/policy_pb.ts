@@ -179,7 +179,7 @@ export type PlanResponse = Message<"millrace.policy.v1.PlanResponse"> & {
   skipped: SkippedPair[];
 
   /**
-   * Routers of the inventory that the topology does not know right now. Nobody can tell what they should hold, so
+   * Routers of the inventory that the topology does not know right now. Their intended config is unknown, so
    * they are left as they are.
    *
    * @generated from field: repeated string absent = 3;

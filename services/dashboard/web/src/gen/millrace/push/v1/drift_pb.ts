@@ -49,7 +49,7 @@ export type Drift = Message<"millrace.push.v1.Drift"> & {
   entries: number;
 
   /**
-   * Unified diff from what the router holds to what it should hold; a long one is cut.
+   * Unified diff from running to intended config; a long one is cut.
    *
    * @generated from field: string diff = 5;
    */
@@ -198,7 +198,7 @@ export const InForceResponseSchema: GenMessage<InForceResponse> = /*@__PURE__*/
   messageDesc(file_millrace_push_v1_drift, 5);
 
 /**
- * RouterInForce is what one router should hold.
+ * RouterInForce is the intended config of one router.
  *
  * @generated from message millrace.push.v1.RouterInForce
  */
@@ -209,7 +209,7 @@ export type RouterInForce = Message<"millrace.push.v1.RouterInForce"> & {
   router: string;
 
   /**
-   * A change set on the router has not ended, or its outcome is unknown: nobody knows what the router should hold.
+   * A change set on the router has not ended, or its outcome is unknown: so is the intended config.
    *
    * @generated from field: bool unsure = 2;
    */

@@ -163,7 +163,7 @@ export type ChangeSet = Message<"millrace.push.v1.ChangeSet"> & {
   forCircuits: boolean;
 
   /**
-   * Routers that it leaves as they are, because nobody knows what they should hold, or what they hold.
+   * Routers that it leaves as they are, because their intended config, or their running config, is unknown.
    *
    * @generated from field: repeated string left_alone = 22;
    */
@@ -976,7 +976,7 @@ export const ChangeService: GenService<{
     output: typeof ListFreezesResponseSchema;
   },
   /**
-   * ListDrift lists routers that do not hold what change sets left on them.
+   * ListDrift lists routers whose running config differs from what change sets left.
    *
    * @generated from rpc millrace.push.v1.ChangeService.ListDrift
    */

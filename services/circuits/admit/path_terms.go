@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
-// Way is what a request wants of its path, beside room, delay and exclusions. Its zero value wants nothing.
-type Way struct {
+// PathTerms is what a request wants of its path, beside room, delay and exclusions. Its zero value wants nothing.
+type PathTerms struct {
 	// Metric is that of which the path has the least sum. By delay, no link of unknown delay is used.
 	Metric graph.Metric
 	// IncludeAny wants links with at least one of the bits, IncludeAll with all, Exclude with none (RFC 3209, section
@@ -21,7 +21,7 @@ type Way struct {
 	MaxHops int
 }
 
-// Bounds of a Way.
+// Bounds of a PathTerms.
 const (
 	// MaxVia is the most loose hops.
 	MaxVia = 8
@@ -33,7 +33,7 @@ const (
 const noHops = math.MaxInt32
 
 // check says which field means nothing, and why; "" if all do.
-func (w *Way) check() (field, reason string) {
+func (w *PathTerms) check() (field, reason string) {
 	switch {
 	case w.Metric > graph.Hops:
 		return "metric", "it is IGP, TE, delay or hops"
@@ -115,9 +115,9 @@ func (a *ask) loose() *ask {
 	return &out
 }
 
-// wayCode is of the first kind of constraint that leaves no path, at any rate, when one is given after the other; "" if
-// all of them leave one.
-func (a *ask) wayCode(givenUp bool) Code {
+// pathCode is of the first kind of constraint that leaves no path, at any rate, when one is given after the other; ""
+// if all of them leave one.
+func (a *ask) pathCode(givenUp bool) Code {
 	l := a.loose()
 	for _, step := range []struct {
 		code Code

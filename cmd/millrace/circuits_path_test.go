@@ -58,11 +58,11 @@ func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
   would make a path: if the delay of l1 were known
   would make a path: links: 2 more
   would make a path: whatever the groups of l3
-  would make a path: not by way of 10.0.0.9
+  would make a path: not via 10.0.0.9
   would make a path: 10.0.0.8 allowed (without_routers)
   would make a path: l4 allowed (apart_from)
   more links fits: 1000 Mbit/s` + when + `, 3 links at most
-  fewer loose hops fits: 1000 Mbit/s` + when + `, by way of p1
+  fewer loose hops fits: 1000 Mbit/s` + when + `, via p1
   links of other groups fits: 1000 Mbit/s` + when + `, groups: any of [], all of [], none of [4]
 `
 	if out.String() != want {

@@ -27,8 +27,8 @@ func (p *plane) nightly(t *testing.T) *alphav1.NightlyResponse {
 	return r.Msg
 }
 
-// checkNight fails unless there is one pair, found by the bytes of its one transfer.
-func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transfers.Transfer) {
+// checkNightlyRun fails unless there is one pair, found by the bytes of its one transfer.
+func (p *plane) checkNightlyRun(t *testing.T, got *alphav1.NightlyResponse, of transfers.Transfer) {
 	t.Helper()
 	minute, end := timestamppb.New(p.begin.Truncate(time.Minute)), timestamppb.New(p.begin.Add(transfers.Lasted))
 	want := &alphav1.NightlyResponse{Added: []*alphav1.Pair{{
@@ -45,7 +45,7 @@ func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transf
 		protocmp.Transform(), protocmp.IgnoreFields(&alphav1.Pair{}, "id"), protocmp.IgnoreFields(&alphav1.NightlyResponse{}, "change_id"),
 	}
 	if d := cmp.Diff(got, want, made...); d != "" {
-		t.Fatalf("night (-got +want):\n%s", d)
+		t.Fatalf("nightly run (-got +want):\n%s", d)
 	}
 }
 
@@ -55,16 +55,16 @@ const noTopology = "policy hntes-two-queue could not be planned: unavailable: " 
 
 // checkChange checks the change set that alpha requested from push: its reason names the pair, and it is in
 // the final state that policy and paths lead to.
-func (p *plane) checkChange(t *testing.T, night *alphav1.NightlyResponse) *pushv1.ChangeSet {
+func (p *plane) checkChange(t *testing.T, nightlyRun *alphav1.NightlyResponse) *pushv1.ChangeSet {
 	t.Helper()
-	r, err := p.changes.Get(t.Context(), connect.NewRequest(&pushv1.GetRequest{Id: night.GetChangeId()}))
+	r, err := p.changes.Get(t.Context(), connect.NewRequest(&pushv1.GetRequest{Id: nightlyRun.GetChangeId()}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := r.Msg.GetChange()
 	want := &pushv1.ChangeSet{
-		Id: night.GetChangeId(), Title: "alpha pairs: 1 added, 0 removed", Author: "alpha nightly", Policy: "hntes-two-queue",
-		State: pushv1.State_STATE_FAILED, Reason: got.GetReason(), Nightly: true, Pairs: []string{night.GetAdded()[0].GetId()},
+		Id: nightlyRun.GetChangeId(), Title: "alpha pairs: 1 added, 0 removed", Author: "alpha nightly", Policy: "hntes-two-queue",
+		State: pushv1.State_STATE_FAILED, Reason: got.GetReason(), Nightly: true, Pairs: []string{nightlyRun.GetAdded()[0].GetId()},
 		History: []*pushv1.Transition{
 			{State: pushv1.State_STATE_DRAFT, By: "alpha nightly", Note: got.GetReason()},
 			{State: pushv1.State_STATE_FAILED, By: "services/push", Note: noTopology},

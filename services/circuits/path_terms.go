@@ -17,8 +17,8 @@ var metricOf = map[circuitsv1.Metric]graph.Metric{
 	circuitsv1.Metric_METRIC_DELAY: graph.Delay, circuitsv1.Metric_METRIC_HOPS: graph.Hops,
 }
 
-// checkWay refuses what cannot be said of any path. What contradicts itself is refused by admit.
-func checkWay(t *circuitsv1.Terms) error {
+// checkPathTerms refuses what cannot be said of any path. What contradicts itself is refused by admit.
+func checkPathTerms(t *circuitsv1.Terms) error {
 	if _, known := metricOf[t.GetMetric()]; !known {
 		return wrong("metric", "there is no %d", t.GetMetric())
 	}
@@ -38,9 +38,9 @@ func checkWay(t *circuitsv1.Terms) error {
 	return nil
 }
 
-// wayOf is what terms want of a path.
-func (b *book) wayOf(t *circuitsv1.Terms) (admit.Way, error) {
-	w := admit.Way{
+// pathTermsOf is what terms want of a path.
+func (b *book) pathTermsOf(t *circuitsv1.Terms) (admit.PathTerms, error) {
+	w := admit.PathTerms{
 		Metric: metricOf[t.GetMetric()], MaxHops: int(t.GetMaxHops()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
 		IncludeAll: admit.GroupBits(t.GetIncludeAll()), Exclude: admit.GroupBits(t.GetExclude()),
 	}
@@ -64,8 +64,8 @@ func (b *book) viaIsThere(t *circuitsv1.Terms) error {
 	return nil
 }
 
-// offerWay puts what an offer keeps of the way of a request into terms.
-func offerWay(t *circuitsv1.Terms, offered, asked admit.Way) {
+// offerPathTerms puts what an offer keeps of the path of a request into terms.
+func offerPathTerms(t *circuitsv1.Terms, offered, asked admit.PathTerms) {
 	keep := func(groups []int32, bits uint64) []int32 {
 		return slices.DeleteFunc(groups, func(n int32) bool { return bits>>n&1 == 0 })
 	}

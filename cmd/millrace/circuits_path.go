@@ -14,14 +14,14 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
 
-// wayFlags are what a circuit wants of its path.
-type wayFlags struct {
+// pathFlags are what a circuit wants of its path.
+type pathFlags struct {
 	terms  circuitsv1.Terms
 	metric string
 	delay  time.Duration
 }
 
-func (f *wayFlags) add(flags *pflag.FlagSet) {
+func (f *pathFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.metric, "metric", "igp", "igp, te, delay or hops: what the path is the best by")
 	flags.DurationVar(&f.delay, "max-delay", 0, "most delay of the path, and of the backup, such as 12ms; 0: any")
 	flags.Int32Var(&f.terms.MaxHops, "max-hops", 0, "most links of the path, and of the backup; 0: any")
@@ -40,7 +40,7 @@ var metrics = map[string]circuitsv1.Metric{
 }
 
 // into puts them into terms.
-func (f *wayFlags) into(t *circuitsv1.Terms) error {
+func (f *pathFlags) into(t *circuitsv1.Terms) error {
 	metric, known := metrics[f.metric]
 	switch {
 	case !known:
@@ -55,15 +55,15 @@ func (f *wayFlags) into(t *circuitsv1.Terms) error {
 	return nil
 }
 
-// wayChange is what is to change of the path of a circuit.
-type wayChange struct {
-	flags   wayFlags
+// pathChange is what is to change of the path of a circuit.
+type pathChange struct {
+	flags   pathFlags
 	anyPath bool
 	// said knows which of the flags were given.
 	said *pflag.FlagSet
 }
 
-func (w *wayChange) add(flags *pflag.FlagSet) {
+func (w *pathChange) add(flags *pflag.FlagSet) {
 	w.said = pflag.NewFlagSet("", pflag.ContinueOnError)
 	w.flags.add(w.said)
 	flags.AddFlagSet(w.said)
@@ -71,14 +71,14 @@ func (w *wayChange) add(flags *pflag.FlagSet) {
 }
 
 // any reports whether anything of the path is to change.
-func (w *wayChange) any() bool {
+func (w *pathChange) any() bool {
 	changes := w.anyPath
 	w.said.VisitAll(func(f *pflag.Flag) { changes = changes || f.Changed })
 	return changes
 }
 
 // of is what a circuit with these terms is to want of its path; nil where that does not change.
-func (w *wayChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
+func (w *pathChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
 	if !w.any() {
 		return nil, nil
 	}
@@ -125,19 +125,19 @@ func relaxationText(x *circuitsv1.Relaxation) string {
 	case "affinities":
 		return "whatever the groups of " + links
 	case "via":
-		return "not by way of " + routers
+		return "not via " + routers
 	}
 	return fmt.Sprintf("%s allowed (%s)", cmp.Or(links, routers), x.GetField())
 }
 
-// printOfferedWay says what an offer changes of the path.
-func printOfferedWay(out io.Writer, o *circuitsv1.Offer) {
+// printOfferedPath says what an offer changes of the path.
+func printOfferedPath(out io.Writer, o *circuitsv1.Offer) {
 	t := o.GetTerms()
 	switch o.GetKind() {
 	case "MORE_HOPS":
 		fmt.Fprintf(out, ", %d links at most", t.GetMaxHops())
 	case "NOT_VIA":
-		fmt.Fprintf(out, ", by way of %s", cmp.Or(strings.Join(t.GetVia(), ", "), "any"))
+		fmt.Fprintf(out, ", via %s", cmp.Or(strings.Join(t.GetVia(), ", "), "any"))
 	case "OTHER_GROUPS":
 		fmt.Fprintf(out, ", groups: any of %d, all of %d, none of %d", t.GetIncludeAny(), t.GetIncludeAll(), t.GetExclude())
 	}

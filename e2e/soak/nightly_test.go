@@ -13,12 +13,12 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// night brings a new alpha flow, makes the nightly run, and approves what it requests. One that fails is repaired by
+// nightlyRun brings a new alpha flow, makes the run, and approves what it requests. One that fails is repaired by
 // the next.
-func (w *world) night(ctx context.Context, n int) {
-	w.nights.Add(1)
+func (w *world) nightlyRun(ctx context.Context, n int) {
+	w.nightlyRuns.Add(1)
 	w.sendAlpha(ctx, n)
-	w.diary.try(ctx, aNight, func(ctx context.Context) error {
+	w.diary.try(ctx, aNightlyRun, func(ctx context.Context) error {
 		_, err := w.nightly(ctx)
 		return err
 	})

@@ -33,15 +33,15 @@ func TestWhatARequestWantsOfItsPath(t *testing.T) {
 		relax  []*circuitsv1.Relaxation
 		offers []string
 	}{
-		"nothing":                                {want: func(*circuitsv1.Terms) {}, hops: 1},
-		"the least TE metric":                    {want: func(t *circuitsv1.Terms) { t.Metric = circuitsv1.Metric_METRIC_TE }, hops: 2},
-		"the least delay":                        {want: func(t *circuitsv1.Terms) { t.Metric = circuitsv1.Metric_METRIC_DELAY }, hops: 2},
-		"the fewest links":                       {want: func(t *circuitsv1.Terms) { t.Metric = circuitsv1.Metric_METRIC_HOPS }, hops: 1},
-		"not group 3":                            {want: func(t *circuitsv1.Terms) { t.Exclude = []int32{3} }, hops: 2},
-		"group 1 or 7":                           {want: func(t *circuitsv1.Terms) { t.IncludeAny = []int32{1, 7} }, hops: 2},
-		"groups 3 and 9":                         {want: func(t *circuitsv1.Terms) { t.IncludeAll = []int32{3, 9} }, hops: 1},
-		"by way of c":                            {want: func(t *circuitsv1.Terms) { t.Via = []string{"c"} }, hops: 2},
-		"by way of c and no more than two links": {want: func(t *circuitsv1.Terms) { t.Via, t.MaxHops = []string{"c"}, 2 }, hops: 2},
+		"nothing":                          {want: func(*circuitsv1.Terms) {}, hops: 1},
+		"the least TE metric":              {want: func(t *circuitsv1.Terms) { t.Metric = circuitsv1.Metric_METRIC_TE }, hops: 2},
+		"the least delay":                  {want: func(t *circuitsv1.Terms) { t.Metric = circuitsv1.Metric_METRIC_DELAY }, hops: 2},
+		"the fewest links":                 {want: func(t *circuitsv1.Terms) { t.Metric = circuitsv1.Metric_METRIC_HOPS }, hops: 1},
+		"not group 3":                      {want: func(t *circuitsv1.Terms) { t.Exclude = []int32{3} }, hops: 2},
+		"group 1 or 7":                     {want: func(t *circuitsv1.Terms) { t.IncludeAny = []int32{1, 7} }, hops: 2},
+		"groups 3 and 9":                   {want: func(t *circuitsv1.Terms) { t.IncludeAll = []int32{3, 9} }, hops: 1},
+		"via c":                            {want: func(t *circuitsv1.Terms) { t.Via = []string{"c"} }, hops: 2},
+		"via c and no more than two links": {want: func(t *circuitsv1.Terms) { t.Via, t.MaxHops = []string{"c"}, 2 }, hops: 2},
 		"groups 7 and 9": {
 			want: func(t *circuitsv1.Terms) { t.IncludeAll = []int32{7, 9} }, code: "AFFINITY", offers: []string{"OTHER_GROUPS"},
 			relax: []*circuitsv1.Relaxation{{Field: "affinities", Links: []string{linkID("a", "b")}}},
@@ -50,7 +50,7 @@ func TestWhatARequestWantsOfItsPath(t *testing.T) {
 			want: func(t *circuitsv1.Terms) { t.Exclude, t.MaxHops = []int32{3}, 1 }, code: "HOPS", offers: []string{"OTHER_GROUPS", "MORE_HOPS"},
 			relax: []*circuitsv1.Relaxation{{Field: "max_hops", By: 1}, {Field: "affinities", Links: []string{linkID("a", "b")}}},
 		},
-		"by way of c over no link to it": {
+		"via c over no link to it": {
 			want: func(t *circuitsv1.Terms) { t.Via, t.WithoutLinks = []string{"c"}, []string{linkID("a", "c")} }, code: "LOOSE_HOPS", offers: []string{"NOT_VIA"},
 			relax: []*circuitsv1.Relaxation{{Field: "via", Routers: []string{routers["c"]}}, {Field: "without_links", Links: []string{linkID("a", "c")}}},
 		},
@@ -157,7 +157,7 @@ func TestAnotherPathIsOneThatWasWanted(t *testing.T) {
 	w.is(second, circuits["via"].GetId(), scheduled)
 	w.link("a-b", false)
 	binds("max_hops")
-	await.True(t, "one that wants nothing goes another way", func() bool { return len(w.get(second, free.GetId()).GetPath()) == 2 })
+	await.True(t, "one that wants nothing takes another path", func() bool { return len(w.get(second, free.GetId()).GetPath()) == 2 })
 	for field, was := range circuits {
 		if is := w.get(second, was.GetId()); !proto.Equal(is.GetTerms(), was.GetTerms()) || len(is.GetPath()) != len(was.GetPath()) {
 			t.Errorf("%s: it is %v", field, is)
