@@ -1,79 +1,36 @@
 package houserules
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
-
-// coinedWords are words of this house that the field does not know, each with
-// the standard word. A row is added when the last place that says it is gone.
-var coinedWords = []struct {
-	word     *regexp.Regexp
-	standard string
-}{
-	{regexp.MustCompile(`(?i)front door`), "API gateway"},
-	{regexp.MustCompile(`(?i)data[- ]quality`), "exporter health, or collection quality"},
-	{regexp.MustCompile(`(?i)how far .* trusted`), "exporter health"},
-	{regexp.MustCompile(`(?i)\b(the|last|one|a|this|its|every) night(\b[^ly]|'s|$)`), "nightly run"},
-	{regexp.MustCompile(`(?i)drop curves?\b`), "drop profile"},
-	{regexp.MustCompile(`(?i)goes back by itself`), "rolls back on its timer"},
-	{regexp.MustCompile(`(?i)queue's fill\b`), "queue occupancy, or fill level"},
-	{regexp.MustCompile(`(?i)nobody attaches|router attaches`), "originates (a prefix)"},
-	{regexp.MustCompile(`\bpeers\.(NAME|[a-z]+ is)`), "endpoints"},
-	{regexp.MustCompile(`(?i)packets' departure`), "earliest departure time (EDT)"},
-	{regexp.MustCompile(`\bnumberer\b`), "ID allocator"},
-	{regexp.MustCompile(`\bworthIt\b`), "minRateChange"},
-	{regexp.MustCompile(`(?i)asks, stores and says`), "queries, persists and reports"},
-	{regexp.MustCompile(`(?i)who(ever)? lacks`), "a flow below its share"},
-	{regexp.MustCompile(`(?i)nobody's value`), "unused result"},
-	{regexp.MustCompile(`(?i)answers to nothing`), "does not react to"},
-	{regexp.MustCompile(`(?i)lives? of the excess`), "borrows from the parent"},
-	{regexp.MustCompile(`(?i)is dearer`), "costs more"},
-	{regexp.MustCompile(`(?i)\b(taken|takes?|took|taking) (it |them |that |this |itself )?back\b[^g]`), "rolls back, undoes, or withdraws"},
-	{regexp.MustCompile(`(?i)in the words of|\b(vendor|OpenConfig|Junos|FRR|tc)'s words`), "as commands, syntax or configuration of"},
-	{regexp.MustCompile(`(?i)\bshall (hold|have)\b`), "intended config"},
-	{regexp.MustCompile(`(?i)\bunplaced\b|cannot be placed`), "unmapped, or cannot be mapped"},
-	{regexp.MustCompile(`(?i)\bforeign (scheduler|router|config|binding)`), "unmanaged"},
-	{regexp.MustCompile(`(?i)\bthe line('s rate| is full| less)|(fills?|overloads) the line\b`), "port speed, link, or link rate"},
-	{regexp.MustCompile(`(?i)\bthe ways differ`), "paths"},
-	{regexp.MustCompile(`(?i)configuration units?\b|\binto units\b`), "config entry"},
-	{regexp.MustCompile(`(?i)\bwho(so|m)?ever\b`), "the actor's name: client, operator, caller, process"},
-	{regexp.MustCompile(`\b(is|are|was|were|be|been|being|nobody|anybody) told\b|\btold (of|by|about|apart)\b`),
-		"reported, notified, logged, sent, distinguished, or raises an event"},
-	{regexp.MustCompile(`(?i)\b(its|the|a|one's|their) way back\b`), "return path, or rollback"},
-	{regexp.MustCompile(`^// \w+ tells whether\b`), "reports whether, as in all doc comments of Go"},
-	{regexp.MustCompile(`(?i)\bmakes? no sense\b`), "invalid, out of range, or not plausible: name the check"},
-	{regexp.MustCompile(`(?i)\basks? (the kernel|etcd)\b`), "reads, queries, requests or calls"},
-	{regexp.MustCompile(`(?i)\bwhat (it|they) (is|are|was|were) asked\b`), "the request"},
-	{regexp.MustCompile(`(?i)\bit is said\b|\band said so\b`), "reports, logs, or prints, with its subject"},
-	{regexp.MustCompile(`(?i)\bby (its|their) own word\b`), "as it reports"},
-	{regexp.MustCompile(`\b(host|port|sender|interface)'s (own )?line\b`), "port, link, or link rate"},
-}
 
 // coinedExempt may say them: they explain them, or keep what was written then.
 var coinedExempt = []string{"tools/houserules", "docs/glossary.md", "CHANGELOG.md"}
 
-// coinedSources are other files that people wrote, by the end of their names, and the folders looked at; nil is
-// all.
-var coinedSources = map[string][]string{
-	".md": nil, ".ts": nil, ".tsx": nil, ".proto": nil, ".c": nil, ".h": nil,
-	".yaml": {"policies", "scenario"},
+// thirdParty wrote these files: licences, schemas, records of what their programs sent, and lists of packages.
+var thirdParty = []string{
+	"LICENSE", "go.sum", "package-lock.json", ".xsd", ".wsdl", ".svg", ".sha256", "internal/junosconf/schema.txt",
+	"services/nsi/testdata", "collectors/flow/decode/testdata", "collectors/flow/nfcapd/testdata", "collectors/topology/testdata", "services/circuits/testdata/schemathesis",
 }
 
-// coined looks at pages, comments, names of tests, texts of programs, and sources in other languages.
+// coined looks at every text that people of this house wrote: pages, comments, declared names, texts of programs,
+// configuration, schemas, scripts, and sources in other languages.
 func coined(t *Tree) []string {
 	var bad []string
 	for _, name := range t.Names() {
-		folders, read := coinedSources[path.Ext(name)]
-		if !read || len(folders) > 0 && !anyUnder(name, folders) || anyUnder(name, coinedExempt) || anyUnder(name, generatedFolders) {
+		if !proseFile(name, t.Files[name]) {
 			continue
 		}
 		for i, line := range strings.Split(string(t.Files[name]), "\n") {
-			bad = append(bad, coinedIn(fmt.Sprintf("%s:%d", name, i+1), line)...)
+			bad = append(bad, coinedIn(coinedWords, fmt.Sprintf("%s:%d", name, i+1), line)...)
 		}
 	}
 	for _, f := range t.Written(true) {
@@ -84,23 +41,43 @@ func coined(t *Tree) []string {
 	return bad
 }
 
-// coinedInGo reads comments, strings but a test's own, and names of tests.
+// proseFile reports whether all lines of a file are read. Go files are parsed instead.
+func proseFile(name string, content []byte) bool {
+	if path.Ext(name) == ".go" || anyUnder(name, coinedExempt) || anyUnder(name, generatedFolders) || anyUnder(name, thirdParty) {
+		return false
+	}
+	if slices.ContainsFunc(thirdParty, func(end string) bool { return path.Base(name) == end || path.Ext(name) == end }) {
+		return false
+	}
+	return !bytes.ContainsRune(content, 0) && utf8.Valid(content)
+}
+
+// coinedInGo reads comments, strings but a test's own, and declared names.
 func coinedInGo(t *Tree, f *GoFile) []string {
 	var bad []string
 	for _, group := range f.AST.Comments {
 		for _, c := range group.List {
-			bad = append(bad, coinedIn(t.at(c), c.Text)...)
+			bad = append(bad, coinedIn(coinedWords, t.at(c), c.Text)...)
 		}
 	}
+	name := func(id *ast.Ident) { bad = append(bad, coinedIn(coinedNames, t.at(id), spaced(id.Name))...) }
 	ast.Inspect(f.AST, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BasicLit:
 			if n.Kind == token.STRING && !f.Test {
-				bad = append(bad, coinedIn(t.at(n), n.Value)...)
+				bad = append(bad, coinedIn(coinedWords, t.at(n), n.Value)...)
 			}
 		case *ast.FuncDecl:
-			if f.Test {
-				bad = append(bad, coinedIn(t.at(n), spaced(n.Name.Name))...)
+			name(n.Name)
+		case *ast.TypeSpec:
+			name(n.Name)
+		case *ast.Field:
+			for _, id := range n.Names {
+				name(id)
+			}
+		case *ast.ValueSpec:
+			for _, id := range n.Names {
+				name(id)
 			}
 		}
 		return true
@@ -110,12 +87,16 @@ func coinedInGo(t *Tree, f *GoFile) []string {
 
 var capital = regexp.MustCompile(`[A-Z]`)
 
-// spaced is the name of a test as a sentence.
+// spaced is a name as a sentence: takeBack is "take Back".
 func spaced(name string) string { return capital.ReplaceAllString(name, " $0") }
 
-func coinedIn(at, text string) []string {
+func coinedIn(words []coinage, at, text string) []string {
 	var bad []string
-	for _, c := range coinedWords {
+	lower := strings.ToLower(text)
+	for _, c := range words {
+		if !hasOne(lower, stems(c.word)) {
+			continue
+		}
 		if m := c.word.FindString(text); m != "" {
 			bad = append(bad, fmt.Sprintf("%s: %q; the standard word is %s", at, m, c.standard))
 		}
