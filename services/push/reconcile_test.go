@@ -127,7 +127,7 @@ func TestDriftIsAnsweredAsConfigured(t *testing.T) {
 			if answer == drift.Request {
 				must(t, w.command([]string{"approve", "apply"}), "")
 				must(t, w.command([]string{"await", "verified"}), "verified")
-			} else if h := w.record().GetHistory()[2]; h.GetBy() != byRule || !strings.Contains(h.GetNote(), "wr does not hold") {
+			} else if h := w.record().GetHistory()[2]; h.GetBy() != byRule || !strings.Contains(h.GetNote(), "running config of wr differs") {
 				t.Errorf("approved by %s: %s", h.GetBy(), h.GetNote())
 			}
 			if len(w.record().GetDevices()) != 1 || len(w.routers["wr"].Entries()) != len(was) {
