@@ -59,7 +59,7 @@ func (a account) dial(options ...state.DialOption) *state.Store {
 	return s
 }
 
-// watched receives what is written below a prefix, and begins again where a watch ends, as services do.
+// watched receives what is written below a prefix. The watch is open for certain once a change came.
 func watched(t *testing.T, s *state.Store, prefix string) <-chan string {
 	t.Helper()
 	_, after, err := s.Snapshot(t.Context(), prefix)
@@ -138,6 +138,8 @@ func TestAnEtcdThatWantsAnotherPassword(t *testing.T) {
 	a, s := newAccount(t, "/millrace/")
 	put(t, s, "a")
 	changes := watched(t, s, "kept/")
+	put(t, s, "kept/before")
+	await.Value(t, "a change before the password is another", changes)
 	a.server.SetPassword(t, "millrace", "second secret")
 	a.server.EndTokens(t)
 	err := s.Ready(t.Context())
