@@ -25,6 +25,7 @@ import (
 // alone is a control plane of one process with the bus in its memory, on a folder that outlives it.
 type alone struct {
 	dir, host, url string
+	ended          time.Time // of each flow that is imported: the same import again, even after midnight, is of the same day
 	up             *process
 	files          flowv1connect.FlowCollectorServiceClient
 	store          flowv1connect.FlowStoreServiceClient
@@ -35,7 +36,7 @@ type process = program.Process
 func newAlone(t *testing.T) *alone {
 	t.Helper()
 	program.NeedLibrary(t)
-	a := &alone{dir: t.TempDir(), host: program.OwnHost()}
+	a := &alone{dir: t.TempDir(), host: program.OwnHost(), ended: time.Now().Add(-10 * time.Second).Truncate(time.Millisecond)}
 	a.url = "http://" + a.host + ":8080"
 	for file, text := range map[string]string{"millrace.yaml": fmt.Sprintf(oneProcess, a.dir, a.host), "inventory.yaml": "devices: []\n"} {
 		if err := os.WriteFile(filepath.Join(a.dir, file), []byte(text), 0o600); err != nil {
@@ -78,7 +79,7 @@ func (a *alone) flows(ctx context.Context) (bySource map[netip.Addr]uint64, sum 
 // give imports one flow of a source.
 func (a *alone) give(ctx context.Context, src netip.Addr) error {
 	r := flow("", 0, small)
-	r.SrcAddr = src.AsSlice()
+	r.SrcAddr, r.Start, r.End = src.AsSlice(), timestamppb.New(a.ended.Add(-20*time.Second)), timestamppb.New(a.ended)
 	stream := a.files.Import(ctx)
 	if err := stream.Send(&flowv1.ImportRequest{Batch: &flowv1.FlowBatch{BatchId: src.String(), Records: []*flowv1.FlowRecord{r}}}); err != nil {
 		return err

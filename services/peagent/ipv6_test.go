@@ -3,6 +3,7 @@ package peagent
 import (
 	"fmt"
 	"net/netip"
+	"os/exec"
 	"testing"
 
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -39,6 +40,10 @@ func TestIPv6IsControlled(t *testing.T) {
 		}
 	}
 	pe1, pe2 := n.start(1, with(1)), n.start(2, with(2))
+	// Neighbours are found on the way, a second and more on a busy host, and a router drops what it cannot yet send.
+	await.True(t, "the hosts reach each other", func() bool {
+		return n.Enter("left", exec.Command("ping", "-6", "-c", "1", "-W", "1", "2001:db8:2::2").Run) == nil
+	})
 	n.In("left", "ping", "-6", "-c", "100", "-i", "0.01", "-W", "1", "2001:db8:2::2")
 	for i, a := range []*Agent{pe1, pe2} {
 		await.True(t, fmt.Sprintf("PE%d has 100 packets each way and an answering peer", i+1), func() bool {

@@ -101,17 +101,16 @@ func carried(t *testing.T, a *Agent, octets uint64) {
 	})
 }
 
-// overflows are the UDP packets that reached a host and found no room in their program's socket (RFC 4113,
-// udpInErrors): the program was late, the network lost none of them.
-func (n *network) overflows(host string) int {
+// packets reads a counter of a host's IPv4 (RFC 4293) in /proc/net/snmp.
+func (n *network) packets(host, counter string) int64 {
 	n.T.Helper()
 	var names, values []string
 	for line := range strings.Lines(n.In(host, "cat", "/proc/net/snmp")) {
-		if f := strings.Fields(line); f[0] == "Udp:" {
+		if f := strings.Fields(line); f[0] == "Ip:" {
 			names, values = values, f
 		}
 	}
-	got, err := strconv.Atoi(values[slices.Index(names, "RcvbufErrors")])
+	got, err := strconv.ParseInt(values[slices.Index(names, counter)], 10, 64)
 	if err != nil {
 		n.T.Fatal(err)
 	}
@@ -126,7 +125,7 @@ func TestRestartLosesNothing(t *testing.T) {
 	n.In("left", "tc", "qdisc", "add", "dev", "c1", "root", "tbf", "rate", "3mbit", "burst", "2kb", "limit", "4mb")
 	pe1 := n.start(1, nil)
 	n.start(2, nil)
-	x := n.iperf(1, "-t", "9", "-u", "-b", "2M", "-l", "400")
+	x := n.iperf(1, "-t", "600", "-u", "-b", "2M", "-l", "400")
 	packets := uint64(0)
 	controlled := func(more uint64) { // 625 packets take a second
 		t.Helper()
@@ -137,17 +136,27 @@ func TestRestartLosesNothing(t *testing.T) {
 		packets = pe1.Flows()[0].Packets
 	}
 	controlled(1800)
+	timeouts := uint32(0) // of the agents that are over
 	for range 2 {
+		timeouts += pe1.Flows()[0].Timeouts
 		if err := pe1.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		pe1 = n.start(1, nil)
 		controlled(600)
 	}
-	r := x.wait(t)
-	if lost := r.End.Sum.Lost - n.overflows("right"); lost > 0 || r.End.Sum.Packets < 5000 {
-		t.Errorf("%d of %d packets lost over two restarts", lost, r.End.Sum.Packets)
+	if err := x.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
+	// An agent that gets no processor has time-outs and slows the flow down, which may drop a burst. A restart may not.
+	await.True(t, "what was sent has arrived", func() bool {
+		f, lost := pe1.Flows()[0], n.packets("left", "OutRequests")-n.packets("right", "InReceives")
+		if timeouts+f.Timeouts > 0 {
+			lost -= int64(f.Drops)
+		}
+		t.Logf("lost: %d; %d time-outs, %+v", lost, timeouts+f.Timeouts, f)
+		return lost <= 0
+	})
 }
 
 // ratesNearTheLines wants most rates of the first flow between half and twice the line's, 100 Mbit/s. A rate is a
