@@ -15,10 +15,12 @@ func changeAbortCommand() *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:   "abort CHANGE",
-		Short: "Stop a change set that is being applied or rolled back, or that waits for the maintenance window",
-		Long: "Stop a change set that is being applied or rolled back, or that waits for the maintenance window.\n\n" +
-			"No further router is sent its part; those that have theirs are rolled back. Once every router\n" +
-			"shows the new state and is confirming it is too late; roll the change set back then.",
+		Short: "Stop a change set that waits, or that is being applied or rolled back",
+		Long: "Stop a change set that waits, or that is being applied or rolled back.\n\n" +
+			"One of which nothing was sent ends there, as aborted; one that waits for the maintenance window\n" +
+			"is approved again, and waits for `millrace change apply`. Of one that is being applied no further\n" +
+			"router is sent its part; those that have theirs are rolled back. Once every router shows the new\n" +
+			"state and is confirming it is too late; roll the change set back then.",
 		Example: "  millrace change abort c-b4a697ec0b --note \"calls come in\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

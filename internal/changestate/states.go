@@ -41,9 +41,9 @@ type Row struct {
 // Table has a row for every state; the page reads it as JSON.
 var Table = map[pushv1.State]Row{
 	pushv1.State_STATE_UNSPECIFIED:  {Progress: Settled},
-	pushv1.State_STATE_DRAFT:        {Progress: Running},
-	pushv1.State_STATE_PLANNED:      {Progress: Waiting, Action: Approve},
-	pushv1.State_STATE_APPROVED:     {Progress: Waiting, Action: Apply},
+	pushv1.State_STATE_DRAFT:        {Progress: Running, Abort: true},
+	pushv1.State_STATE_PLANNED:      {Progress: Waiting, Action: Approve, Abort: true},
+	pushv1.State_STATE_APPROVED:     {Progress: Waiting, Action: Apply, Abort: true},
 	pushv1.State_STATE_SCHEDULED:    {Progress: Waiting, Abort: true},
 	pushv1.State_STATE_CANARY:       {Progress: Running, Abort: true},
 	pushv1.State_STATE_APPLYING:     {Progress: Running, Abort: true},
@@ -53,6 +53,7 @@ var Table = map[pushv1.State]Row{
 	pushv1.State_STATE_ROLLED_BACK:  {Progress: Settled},
 	pushv1.State_STATE_FAILED:       {Progress: Settled},
 	pushv1.State_STATE_EMPTY:        {Progress: Settled},
+	pushv1.State_STATE_ABORTED:      {Progress: Settled},
 }
 
 // IsRunning reports whether the push service moves the change set on by itself, so that following it makes sense.

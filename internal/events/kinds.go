@@ -118,6 +118,7 @@ var changes = map[pushv1.State]Kind{
 		"Unless an operator requested it, the text names the router that failed and the reason. Mend that and create the change set again."),
 	pushv1.State_STATE_FAILED: define("services/push", failure, "change-failed", "A change set failed.",
 		"The text names the routers and what they have now. Mend that and create the change set again."),
+	pushv1.State_STATE_ABORTED: ChangeAborted,
 }
 
 // Kinds of the push service that are no change set's state.
@@ -127,7 +128,7 @@ var (
 	BudgetExceeded = define("services/push", warning, "budget-exceeded", "A change set of the nightly run exceeds the nightly budget and waits for a person.",
 		"Read its diff in the dashboard or with `millrace change show ID`, then approve it, or set `push.nightly_budget`.")
 	ChangeAborted = define("services/push", warning, "change-aborted", "An operator stops a change set.",
-		"Nothing: what no router has confirmed is rolled back. `millrace change show ID` shows who stopped it and why.")
+		"Nothing: what was sent is rolled back, unless every router has confirmed it. `millrace change show ID` shows who stopped it and why.")
 	ChangeUnreadable = define("services/push", failure, "change-unreadable", "The record of a change set in etcd cannot be read.",
 		"Put the record back from a backup (`millrace restore`), or delete its key with etcdctl. Until then nothing is rolled back, repaired or compared with routers, "+
 			"because it is unknown what that change set left on them; other change sets go on.")

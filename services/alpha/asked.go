@@ -60,7 +60,7 @@ func fateOf(s pushv1.State) fate {
 		return failed
 	case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_EMPTY:
 		return whole
-	case pushv1.State_STATE_ROLLED_BACK:
+	case pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_ABORTED:
 		return over
 	}
 	return open

@@ -93,7 +93,7 @@ func TestAChangeSetThatFailsAfterTheNextRunIsAskedForAgain(t *testing.T) {
 // TestRequestsAgainstAModel: whatever is lost, no pair is requested again while its change set may still be
 // applied, and each whose change set failed, or never was made, is in the next request that arrives.
 func TestRequestsAgainstAModel(t *testing.T) {
-	states := []pushv1.State{pushv1.State_STATE_PLANNED, pushv1.State_STATE_APPLYING, pushv1.State_STATE_FAILED, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK}
+	states := []pushv1.State{pushv1.State_STATE_PLANNED, pushv1.State_STATE_APPLYING, pushv1.State_STATE_FAILED, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_ABORTED}
 	for seed := range uint64(300) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		made := map[string]pushv1.State{} // change sets by key

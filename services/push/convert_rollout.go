@@ -12,6 +12,7 @@ var states = map[pushv1.State]rollout.State{
 	pushv1.State_STATE_APPROVED: rollout.Approved, pushv1.State_STATE_SCHEDULED: rollout.Scheduled, pushv1.State_STATE_CANARY: rollout.Canary, pushv1.State_STATE_APPLYING: rollout.Applying, pushv1.State_STATE_APPLIED: rollout.Applied,
 	pushv1.State_STATE_VERIFIED: rollout.Verified, pushv1.State_STATE_ROLLING_BACK: rollout.RollingBack,
 	pushv1.State_STATE_ROLLED_BACK: rollout.RolledBack, pushv1.State_STATE_FAILED: rollout.Failed,
+	pushv1.State_STATE_ABORTED: rollout.Aborted,
 }
 
 var routerStates = map[pushv1.DeviceState]rollout.RouterState{

@@ -22,7 +22,7 @@ const notPredicted = "the effect could not be predicted: "
 // AwaitsPrediction reports whether a change set will still get its prediction, or the note that takes its place.
 func AwaitsPrediction(cs *pushv1.ChangeSet) bool {
 	switch cs.GetState() {
-	case pushv1.State_STATE_DRAFT, pushv1.State_STATE_EMPTY, pushv1.State_STATE_FAILED:
+	case pushv1.State_STATE_DRAFT, pushv1.State_STATE_EMPTY, pushv1.State_STATE_FAILED, pushv1.State_STATE_ABORTED:
 		return false
 	}
 	noted := slices.ContainsFunc(cs.GetNotes(), func(n string) bool { return strings.HasPrefix(n, notPredicted) })

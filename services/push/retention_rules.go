@@ -101,7 +101,7 @@ func (p *storedPlans) release(cs *pushv1.ChangeSet) {
 // hasEnded reports whether only a rollback can move a change set on.
 func hasEnded(cs *pushv1.ChangeSet) bool {
 	switch states[cs.GetState()] {
-	case rollout.Empty, rollout.Verified, rollout.RolledBack, rollout.Failed:
+	case rollout.Empty, rollout.Verified, rollout.RolledBack, rollout.Failed, rollout.Aborted:
 		return true
 	}
 	return false

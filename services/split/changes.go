@@ -83,10 +83,12 @@ func changeOf(cs *pushv1.ChangeSet) follow.Change {
 			out.By = t.GetBy()
 		case pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED:
 			out.Ended = at
+		case pushv1.State_STATE_ABORTED:
+			out.By, out.Ended = t.GetBy(), at
 		}
 	}
 	out.Outcome = outcomeOf(cs, out)
-	if out.Outcome == follow.Failed {
+	if out.Outcome == follow.Failed && cs.GetState() != pushv1.State_STATE_ABORTED {
 		out.By = aborter(out.Note)
 	}
 	if out.Outcome == follow.InForce {
@@ -101,7 +103,7 @@ func outcomeOf(cs *pushv1.ChangeSet, c follow.Change) follow.Outcome {
 		return follow.InForce
 	case s == pushv1.State_STATE_ROLLED_BACK && !c.Forced.IsZero():
 		return follow.Undone
-	case s == pushv1.State_STATE_ROLLED_BACK, s == pushv1.State_STATE_FAILED:
+	case s == pushv1.State_STATE_ROLLED_BACK, s == pushv1.State_STATE_FAILED, s == pushv1.State_STATE_ABORTED:
 		return follow.Failed
 	case changestate.Table[s].Progress == changestate.Waiting:
 		return follow.Waiting

@@ -48,6 +48,7 @@ func TestWhatBecameOfAChangeSet(t *testing.T) {
 		{"not planned", lived(step(pushv1.State_STATE_DRAFT, "split", ""), step(pushv1.State_STATE_FAILED, "push", "er does not answer")), follow.Failed, "", 0, 1},
 		{"aborted", lived(planned, applying, step(pushv1.State_STATE_ROLLED_BACK, "push", "aborted by ann; every router is back in its old state")), follow.Failed, "ann", 0, 2},
 		{"aborted, with a note", lived(planned, applying, step(pushv1.State_STATE_FAILED, "push", "aborted by ann: not now")), follow.Failed, "ann", 0, 2},
+		{"aborted while it waited", lived(planned, step(pushv1.State_STATE_ABORTED, "ann", "not now")), follow.Failed, "ann", 0, 1},
 		{"aborted before anything was sent", lived(planned, applying, step(pushv1.State_STATE_FAILED, "push", "aborted by ann")), follow.Failed, "ann", 0, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

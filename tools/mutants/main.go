@@ -124,10 +124,7 @@ func measure(root string, t target, workers int, seen func(Mutant), entries []Eq
 	if err != nil {
 		return err
 	}
-	s, err := count(mutants, entries, t.folder)
-	if err != nil {
-		return err
-	}
+	s, stale := count(mutants, entries, t.folder)
 	fmt.Printf("%s %d/%d %d%%\n", t.folder, s.Killed, s.Total, s.Percent())
 	log.Printf("%s took %v", t.folder, time.Since(begin).Round(time.Second))
 	folder := filepath.Join(root, "out/mutants")
@@ -141,6 +138,9 @@ func measure(root string, t target, workers int, seen func(Mutant), entries []Eq
 	file := filepath.Join(folder, strings.ReplaceAll(t.folder, "/", "-")+".txt")
 	if err := os.WriteFile(file, []byte(living.String()), 0o644); err != nil {
 		return err
+	}
+	if stale != nil {
+		return stale
 	}
 	if s.Percent() < threshold {
 		return fmt.Errorf("%s: less than %d %%; %s lists the mutants that live", t.folder, threshold, file)

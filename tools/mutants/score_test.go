@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/checkout"
 )
 
 func mutants() []Mutant {
@@ -33,8 +37,8 @@ func TestScore(t *testing.T) {
 		{"an equivalent mutant is not counted", []Equivalent{living}, 2, 3, 66, ""},
 		{"all that live are equivalent", []Equivalent{living, second}, 2, 2, 100, ""},
 		{"entries of other packages wait for theirs", []Equivalent{elsewhere}, 2, 4, 50, ""},
-		{"a killed mutant is not equivalent", []Equivalent{killed}, 0, 0, 0, "no such mutant lives"},
-		{"an entry without a reason", []Equivalent{unargued}, 0, 0, 0, "no reason is given"},
+		{"a killed mutant is not equivalent", []Equivalent{killed}, 2, 4, 50, "no such mutant lives"},
+		{"an entry without a reason", []Equivalent{unargued}, 2, 3, 66, "no reason is given"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := count(mutants(), c.entries, "a/p")
@@ -54,7 +58,8 @@ func TestAStatusNobodyKnowsIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheEquivalentMutantsCanBeRead(t *testing.T) {
+// TestTheEquivalentMutantsAreOfTheSource: a line that has changed since is found here, and not after an hour of mutants.
+func TestTheEquivalentMutantsAreOfTheSource(t *testing.T) {
 	entries, err := readEquivalents("equivalent.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +67,14 @@ func TestTheEquivalentMutantsCanBeRead(t *testing.T) {
 	for _, e := range entries {
 		if !strings.Contains(e.Line, "«") || e.Reason == "" {
 			t.Errorf("%+v has no marked operator or no reason", e)
+		}
+		source, err := os.ReadFile(filepath.Join(checkout.Root(t), e.File))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if line := strings.NewReplacer("«", "", "»", "").Replace(e.Line); !strings.Contains(string(source), "\t"+line+"\n") && !strings.Contains(string(source), "\n"+line+"\n") {
+			t.Errorf("%s has no line %s", e.File, line)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func Judge(c Circuit, cs *pushv1.ChangeSet, ingress string, routers []string) Ve
 			return removed(c, cs, routers)
 		}
 		return installed(c, cs, ingress)
-	case pushv1.State_STATE_ROLLED_BACK:
+	case pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_ABORTED:
 		return Verdict{Tell, life.ChangeUndone, ended(cs)}
 	case pushv1.State_STATE_FAILED:
 		return broken(cs)

@@ -182,6 +182,7 @@ func TestWhatAChangeSetMeans(t *testing.T) {
 		"another router was left alone":       {ends, &pushv1.ChangeSet{State: verified, LeftAlone: []string{"elsewhere"}}, Tell, life.ChangeVerified, ""},
 
 		"rolled back":           {begins, &pushv1.ChangeSet{State: rolled}, Tell, life.ChangeUndone, "change set cs: because"},
+		"aborted":               {begins, &pushv1.ChangeSet{State: pushv1.State_STATE_ABORTED}, Tell, life.ChangeUndone, "change set cs: because"},
 		"a removal rolled back": {ends, &pushv1.ChangeSet{State: rolled}, Tell, life.ChangeUndone, ""},
 		"not planned":           {begins, &pushv1.ChangeSet{State: failed}, Again, "", "because"},
 		"outdated":              {begins, &pushv1.ChangeSet{State: failed, Devices: devices{device("in", dPlanned, "")}}, Again, "", "because"},

@@ -31,6 +31,9 @@ func (m *machine) becomeEmpty() {
 // becomeUnplanned: nothing was sent, and nothing will be: an incomplete diff cannot be approved.
 func (m *machine) becomeUnplanned(why string) { m.become(Failed, Self, why) }
 
+// becomeAborted: nothing was sent, and nothing will be; a person does not want it.
+func (m *machine) becomeAborted(note string) { m.become(Aborted, m.By, note) }
+
 // becomeSigned: nothing was sent; a person has seen what would be, and another one has to.
 func (m *machine) becomeSigned(note string) { m.become(Planned, m.By, note) }
 

@@ -57,8 +57,11 @@ func (m *machine) asked(e Event) {
 	case e.Kind == Apply && e.Text != "":
 		m.becomeScheduled(e.Text)
 		return
-	case e.Kind == Abort:
+	case e.Kind == Abort && m.State == Scheduled:
 		m.becomeApproved(e.Text)
+		return
+	case e.Kind == Abort:
+		m.becomeAborted(e.Text)
 		return
 	case e.Kind == Rollback:
 		m.becomeRollingBack(e.Text)

@@ -93,6 +93,11 @@ func TestAsked(t *testing.T) {
 		"the night has come":                      {changeSet(Scheduled, two...), Event{Kind: Begin, By: "bob", Text: "22:00"}, "applying by bob: ; lock"},
 		"its plan is old":                         {changeSet(Scheduled, two...), Event{Kind: Outdated, By: Self, Text: "a newer one"}, "failed by services/push: nothing was sent: a newer one"},
 		"its plan is old before anybody approved": {changeSet(Planned, two...), Event{Kind: Outdated, By: Self, Text: "a newer one"}, "failed by services/push: nothing was sent: a newer one"},
+		"nobody wants it":                         {changeSet(Planned, two...), Event{Kind: Abort, By: "ann", Text: "not tonight"}, "aborted by ann: not tonight"},
+		"nobody wants what is approved":           {changeSet(Approved, two...), Event{Kind: Abort, By: "ann", Text: "not tonight"}, "aborted by ann: not tonight"},
+		"it is aborted while it is planned":       {changeSet(Draft), Event{Kind: Abort, By: "ann"}, "aborted by ann: "},
+		"a plan of what is aborted":               {changeSet(Aborted), Event{Kind: Plan, Entries: 5, Routers: two}, ""},
+		"an abort of what is verified":            {changeSet(Verified, two...), Event{Kind: Abort, By: "ann"}, "refuse it is neither waiting nor being applied"},
 		"it is not to be applied":                 {changeSet(Scheduled, two...), Event{Kind: Abort, By: "ann", Text: "stop"}, "approved by ann: stop"},
 		"a rollback":                              {changeSet(Verified, two...), Event{Kind: Rollback, By: "ann", Text: "loss"}, "rolling-back by ann: loss; lock"},
 		"a rollback of what is applied":           {changeSet(Applying, two...), Event{Kind: Rollback, By: "ann"}, "refuse only a verified one can be rolled back"},
@@ -102,7 +107,7 @@ func TestAsked(t *testing.T) {
 }
 
 func TestOnlyTheTableIsAllowed(t *testing.T) {
-	states := []State{Draft, Planned, Empty, Approved, Scheduled, Canary, Applying, Applied, Verified, RollingBack, RolledBack, Failed}
+	states := []State{Draft, Planned, Empty, Approved, Scheduled, Canary, Applying, Applied, Verified, RollingBack, RolledBack, Failed, Aborted}
 	rows, asks := map[string]bool{}, map[string]bool{}
 	for _, row := range Table {
 		rows[fmt.Sprint(row.From, " ", row.To, " ", row.On)] = true

@@ -30,10 +30,11 @@ const (
 	RollingBack State = "rolling-back"
 	RolledBack  State = "rolled-back"
 	Failed      State = "failed"
+	Aborted     State = "aborted"
 )
 
 // States are all of them, in the order of a change set's life.
-var States = []State{Draft, Planned, Empty, Approved, Scheduled, Canary, Applying, Applied, Verified, RollingBack, RolledBack, Failed}
+var States = []State{Draft, Planned, Empty, Approved, Scheduled, Canary, Applying, Applied, Verified, RollingBack, RolledBack, Failed, Aborted}
 
 // InMotion states are left by the process that runs the change set, and by no other.
 func (s State) InMotion() bool {

@@ -126,6 +126,28 @@ export const guardScenarios = [
     },
   },
   {
+    name: "a change set that nobody wants is aborted before anything is sent",
+    flags: guarded,
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, `${url}/?v=1&change=cs-0042`);
+        await detail(page, "cs-0042").getByRole("button", { name: "Abort" }).click();
+        await until("what it means", page.getByRole("dialog").getByText("nothing was sent to a router").waitFor());
+        await answer(page, "m.chen", "Yes, abort", "not tonight");
+        await until("the state", detail(page, "cs-0042", "ABORTED").waitFor());
+        await until(
+          "who did it and why",
+          page
+            .getByText(/m.chen: not tonight/)
+            .first()
+            .waitFor(),
+        );
+        const buttons = detail(page, "cs-0042").getByRole("button", { name: /Approve|Apply|Abort/ });
+        check("it can still be approved, applied or aborted", (await buttons.count()) === 0);
+      });
+    },
+  },
+  {
     name: "the canary is watched with its counters, and one key held stops the change set",
     flags: [...guarded, "--watch", "1000000"],
     play: async ({ url }) => {

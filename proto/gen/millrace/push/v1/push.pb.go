@@ -47,6 +47,8 @@ const (
 	State_STATE_SCHEDULED State = 11
 	// The canary router has its part and is watched; the others have been sent nothing.
 	State_STATE_CANARY State = 12
+	// A person aborted it before anything was sent to a router.
+	State_STATE_ABORTED State = 13
 )
 
 // Enum value maps for State.
@@ -65,6 +67,7 @@ var (
 		10: "STATE_ROLLING_BACK",
 		11: "STATE_SCHEDULED",
 		12: "STATE_CANARY",
+		13: "STATE_ABORTED",
 	}
 	State_value = map[string]int32{
 		"STATE_UNSPECIFIED":  0,
@@ -80,6 +83,7 @@ var (
 		"STATE_ROLLING_BACK": 10,
 		"STATE_SCHEDULED":    11,
 		"STATE_CANARY":       12,
+		"STATE_ABORTED":      13,
 	}
 )
 
@@ -1658,7 +1662,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\"D\n" +
 	"\rAbortResponse\x123\n" +
-	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change*\x8a\x02\n" +
+	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change*\x9d\x02\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSTATE_DRAFT\x10\x01\x12\x11\n" +
@@ -1673,7 +1677,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x12STATE_ROLLING_BACK\x10\n" +
 	"\x12\x13\n" +
 	"\x0fSTATE_SCHEDULED\x10\v\x12\x10\n" +
-	"\fSTATE_CANARY\x10\f*\xcc\x01\n" +
+	"\fSTATE_CANARY\x10\f\x12\x11\n" +
+	"\rSTATE_ABORTED\x10\r*\xcc\x01\n" +
 	"\vDeviceState\x12\x1c\n" +
 	"\x18DEVICE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DEVICE_STATE_PLANNED\x10\x01\x12\x18\n" +

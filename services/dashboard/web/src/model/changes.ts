@@ -24,6 +24,7 @@ const stateLabels: Record<State, Label> = {
   [State.FAILED]: { text: "failed", tone: "bad" },
   [State.EMPTY]: { text: "no change", tone: "neutral" },
   [State.ROLLING_BACK]: { text: "rolling back", tone: "busy" },
+  [State.ABORTED]: { text: "aborted", tone: "neutral" },
 };
 
 const deviceLabels: Record<DeviceState, Label> = {

@@ -74,6 +74,19 @@ export const frozenShort = (freezes: readonly Freeze[]): string =>
 export const titleOf = (c: ChangeSet, action: Action): string =>
   action === "approve" && missingApprovals(c) > 1 ? "Approve" : actionTitles[action];
 
+function abortEffect(s: State): string {
+  switch (s) {
+    case State.DRAFT:
+    case State.PLANNED:
+    case State.APPROVED:
+      return "It ends here: nothing was sent to a router, and nothing will be.";
+    case State.SCHEDULED:
+      return "It waits no longer, and stays approved until somebody applies it.";
+    default:
+      return "No further router is sent its part; those that have theirs are rolled back.";
+  }
+}
+
 /** What happens when an operator takes the action on this change set. */
 export function effectOf(c: ChangeSet, action: Action): string {
   if (action === "approve" && missingApprovals(c) > 1) return "Nothing is sent yet: another person must approve, too.";
@@ -81,9 +94,7 @@ export function effectOf(c: ChangeSet, action: Action): string {
     case "rollback":
       return "Every router returns to the config it had before this change set.";
     case "abort":
-      return c.state === State.SCHEDULED
-        ? "It waits no longer, and stays approved until somebody applies it."
-        : "No further router is sent its part; those that have theirs are rolled back.";
+      return abortEffect(c.state);
     default:
       return c.canary
         ? `Router ${c.canary} is changed now and watched; if it keeps its SLO the others follow, else it rolls back. Outside of the maintenance window it waits.`

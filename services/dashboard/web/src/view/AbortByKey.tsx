@@ -53,7 +53,7 @@ export function AbortByKey({ list, open }: Props) {
 
 /** The change set that the key stops: the open one, else the only one that runs. */
 function abortable(list: readonly ChangeSet[], open: ChangeSet | undefined): ChangeSet | undefined {
-  const running = list.filter((c) => isRunning(c.state) && canAbort(c.state));
+  const running = list.filter((c) => isRunning(c.state) && canAbort(c.state) && c.state !== State.DRAFT);
   if (open && running.includes(open)) return open;
   return running.length === 1 ? running[0] : undefined;
 }

@@ -72,7 +72,8 @@ type ChangeServiceClient interface {
 	// Apply pushes an approved change set; approval by the dashboard applies at once.
 	Apply(context.Context, *connect.Request[v1.ApplyRequest]) (*connect.Response[v1.ApplyResponse], error)
 	Rollback(context.Context, *connect.Request[v1.RollbackRequest]) (*connect.Response[v1.RollbackResponse], error)
-	// Abort ends the wait for the maintenance window, or stops a change set that is being applied or rolled back.
+	// Abort ends a change set of which nothing was sent yet, or its wait for the maintenance window, or stops one that is
+	// being applied or rolled back.
 	Abort(context.Context, *connect.Request[v1.AbortRequest]) (*connect.Response[v1.AbortResponse], error)
 	// Freeze keeps every change set off a router, or off all, until Unfreeze. One that is being applied stops and is rolled back.
 	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
@@ -256,7 +257,8 @@ type ChangeServiceHandler interface {
 	// Apply pushes an approved change set; approval by the dashboard applies at once.
 	Apply(context.Context, *connect.Request[v1.ApplyRequest]) (*connect.Response[v1.ApplyResponse], error)
 	Rollback(context.Context, *connect.Request[v1.RollbackRequest]) (*connect.Response[v1.RollbackResponse], error)
-	// Abort ends the wait for the maintenance window, or stops a change set that is being applied or rolled back.
+	// Abort ends a change set of which nothing was sent yet, or its wait for the maintenance window, or stops one that is
+	// being applied or rolled back.
 	Abort(context.Context, *connect.Request[v1.AbortRequest]) (*connect.Response[v1.AbortResponse], error)
 	// Freeze keeps every change set off a router, or off all, until Unfreeze. One that is being applied stops and is rolled back.
 	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
