@@ -53,9 +53,9 @@ type KafkaConfiguration struct {
 }
 
 // Memory is how much a process holds at most of all topics, in octets, with as many partitions as new topics get: what
-// waits, what one more fetch brings, and the fetch as the broker sent it.
+// waits, what one more fetch brings, the fetch as the broker sent it, and what is published.
 func (c KafkaConfiguration) Memory() int64 {
-	return int64(len(Topics)) * int64(c.Partitions) * (partitionBytes + 2*fetchBytes)
+	return int64(len(Topics)) * int64(c.Partitions) * (partitionBytes+2*fetchBytes) + maxBuffered
 }
 
 // DefaultKafkaConfiguration is all but the brokers.
@@ -99,8 +99,9 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 	client, err := kgo.NewClient(append(cfg.options(),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(maxBatch),
-		// A publisher whose context ends gets an error at once; it may then publish
-		// again what a broker has taken already, which the contract allows.
+		kgo.MaxBufferedBytes(maxBuffered),
+		kgo.RecordDeliveryTimeout(deliverWithin),
+		// Also of what a broker may have: else one that stands still would hold a message for as long.
 		kgo.AllowIdempotentProduceCancellation(),
 	)...)
 	if err != nil {
@@ -190,7 +191,7 @@ func (k *Kafka) publish(ctx context.Context, m Message) error {
 	}
 	if err := k.produce(ctx, m); err != nil {
 		switch {
-		case errors.Is(err, kgo.ErrClientClosed):
+		case errors.Is(err, ErrClosed), errors.Is(err, kgo.ErrClientClosed):
 			return ErrClosed
 		case errors.Is(err, kerr.MessageTooLarge): // the topic was made by hand
 			err = fmt.Errorf("%w (%w): set max.message.bytes=%d on the topic", ErrTooLarge, err, maxBatch)

@@ -84,5 +84,6 @@ func TestKafka(t *testing.T) {
 			})
 		}
 	})
+	t.Run("publishers wait each as long as they said", func(t *testing.T) { waitEach(t, config(), broker) })
 	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
 }

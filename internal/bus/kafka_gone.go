@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -17,50 +16,6 @@ import (
 // until it is restarted. So the topic is made again, and both begin with the new one. A fetch or a produce that fails
 // is no proof: leaders move, brokers start, and a topic that was just made is not known everywhere. What the cluster's
 // metadata says is.
-
-// maxRemade bounds how often one message is published again because its topic was gone.
-const maxRemade = 5
-
-// produce publishes a record, and again where its topic is gone.
-func (k *Kafka) produce(ctx context.Context, m Message) error {
-	for attempt := 1; ; attempt++ {
-		times := k.timesMade(m.Topic)
-		record := &kgo.Record{Topic: k.cfg.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value}
-		if m.Trace != "" {
-			record.Headers = []kgo.RecordHeader{{Key: traceHeader, Value: []byte(m.Trace)}}
-		}
-		err := k.client.ProduceSync(ctx, record).FirstErr()
-		if err == nil || attempt > maxRemade {
-			return err
-		}
-		if ctx.Err() != nil {
-			k.look(m.Topic, times)
-			return err
-		}
-		switch {
-		case k.madeSince(m.Topic, times): // another publisher found it gone
-		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-			if again := k.makeAgain(ctx, m.Topic, times); again != nil {
-				return fmt.Errorf("%w; the topic is not made again: %w", err, again)
-			}
-		default:
-			return err
-		}
-	}
-}
-
-// traceHeader is the header of a record that W3C Trace Context names for messages.
-const traceHeader = "traceparent"
-
-// traceOf is the trace that a record came with.
-func traceOf(r *kgo.Record) string {
-	for _, h := range r.Headers {
-		if h.Key == traceHeader {
-			return string(h.Value)
-		}
-	}
-	return ""
-}
 
 // look finds out whether a topic is gone for a publisher that had less time than the client takes to find out: each of
 // its attempts would be too short.

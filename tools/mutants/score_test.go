@@ -58,7 +58,7 @@ func TestAStatusNobodyKnowsIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheEquivalentMutantsAreOfTheSource: a line that has changed since is found here, and not after an hour of mutants.
+// TestTheEquivalentMutantsAreOfTheSource: a line that has changed is found here, and not after an hour of mutants.
 func TestTheEquivalentMutantsAreOfTheSource(t *testing.T) {
 	entries, err := readEquivalents("equivalent.yaml")
 	if err != nil {

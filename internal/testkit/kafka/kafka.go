@@ -113,6 +113,19 @@ func (b *Broker) Empty(t testing.TB) {
 	format(t, b.classes, b.properties)
 }
 
+// Stand has the broker stand still, as a machine that is starved of its processor, until Move.
+func (b *Broker) Stand(t testing.TB) { b.signal(t, syscall.SIGSTOP) }
+
+// Move ends Stand.
+func (b *Broker) Move(t testing.TB) { b.signal(t, syscall.SIGCONT) }
+
+func (b *Broker) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := b.process.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Stop ends the broker; stopping twice is allowed.
 func (b *Broker) Stop() {
 	if b.process == nil {

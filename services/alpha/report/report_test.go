@@ -120,7 +120,7 @@ func TestAMailHasBoth(t *testing.T) {
 func TestWhatWaitsHasAReason(t *testing.T) {
 	ended := map[pushv1.State]bool{
 		pushv1.State_STATE_UNSPECIFIED: true, pushv1.State_STATE_VERIFIED: true, pushv1.State_STATE_ROLLED_BACK: true,
-		pushv1.State_STATE_FAILED: true, pushv1.State_STATE_EMPTY: true,
+		pushv1.State_STATE_FAILED: true, pushv1.State_STATE_EMPTY: true, pushv1.State_STATE_ABORTED: true,
 	}
 	for number, name := range pushv1.State_name {
 		c := &pushv1.ChangeSet{State: pushv1.State(number), Author: Author}

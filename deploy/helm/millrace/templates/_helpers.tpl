@@ -222,7 +222,7 @@ key: {{ .folder }}/tls.key
 {{- fail "gateway.enabled needs gateway.host and gateway.parentRefs" }}
 {{- end }}
 {{- with dig "limits" "memory" "" .Values.resources }}
-{{- $go := default (ternary "2963MiB" "2463MiB" (gt (len $.Values.kafka.brokers) 0)) $.Values.goMemLimit }}
+{{- $go := default (ternary "3043MiB" "2463MiB" (gt (len $.Values.kafka.brokers) 0)) $.Values.goMemLimit }}
 {{- $engine := ternary 0 (int64 $.Values.clickhouse.maxServerMemory) (gt (len $.Values.clickhouse.servers) 0) }}
 {{- if lt (include "millrace.octets" . | int64) (add $engine (include "millrace.octets" (trimSuffix "B" $go) | int64)) }}
 {{- fail (printf "resources.limits.memory is %v, and the pod may need more: Go has up to %v (goMemLimit), and the engine %d octets (clickhouse.maxServerMemory). Give it more, or lower these" . $go $engine) }}
