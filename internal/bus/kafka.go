@@ -55,7 +55,7 @@ type KafkaConfiguration struct {
 // Memory is how much a process holds at most of all topics, in octets, with as many partitions as new topics get: what
 // waits, what one more fetch brings, the fetch as the broker sent it, and what is published.
 func (c KafkaConfiguration) Memory() int64 {
-	return int64(len(Topics)) * int64(c.Partitions) * (partitionBytes+2*fetchBytes) + maxBuffered
+	return int64(len(Topics))*int64(c.Partitions)*(partitionBytes+2*fetchBytes) + maxBuffered
 }
 
 // DefaultKafkaConfiguration is all but the brokers.

@@ -149,7 +149,7 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 	}
 	ours := false
 	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
-		m.Devices, m.Notes, m.Splits, ours = devices, notes, cs.GetSplits(), true
+		m.Devices, m.Notes, m.Splits, m.SplitsBefore, ours = devices, notes, cs.GetSplits(), cs.GetSplitsBefore(), true
 		m.Circuits, m.RefusedCircuits, m.LeftAlone = plan.GetCircuits(), plan.GetRefusedCircuits(), left
 		m.Canary = c.canaryOf(devices)
 		m.Size, m.ApprovalRule = sizeToProto(size), rule

@@ -33,7 +33,8 @@ func (c *Component) current(ctx context.Context, id string) error {
 }
 
 // superseded names a newer change set of the same policy that is in force, or that found every router with
-// its intended config: a plan is the whole intended config, so an older one undoes later decisions.
+// its intended config: a plan is the whole intended config, so an older one undoes later decisions. So it is with one
+// that was planned before others' splits came into force.
 func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
 	all, err := c.readable(ctx)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string
 			return fmt.Sprintf("it was planned before change set %s, which is in force", other.GetId()), nil
 		}
 	}
-	return "", nil
+	return splitsMoved(all, m), nil
 }
 
 // supersedes compares when two plans were requested. A repair restores what was in force when it was planned, so for it

@@ -18,8 +18,34 @@ func (c *Component) addSplits(ctx context.Context, cs *pushv1.ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	cs.Splits = withSplits(SplitsInForce(all, cs.GetPolicy()), cs.GetSplits())
+	cs.SplitsBefore = SplitsInForce(all, cs.GetPolicy())
+	cs.Splits = withSplits(cs.GetSplitsBefore(), cs.GetSplits())
 	return nil
+}
+
+// splitsMoved says which splits came into force, or went, since a change set was planned. A repair is of what routers
+// had.
+func splitsMoved(all []*pushv1.ChangeSet, m *pushv1.ChangeSet) string {
+	if len(m.GetRepairs()) > 0 {
+		return ""
+	}
+	now := SplitsInForce(all, m.GetPolicy())
+	for _, s := range withSplits(now, m.GetSplitsBefore()) {
+		if before, after := betaAt(m.GetSplitsBefore(), s), betaAt(now, s); before != after {
+			return fmt.Sprintf("it was planned before the split of %s of %s changed from %s to %s", s.GetInterface(), s.GetRouter(), before, after)
+		}
+	}
+	return ""
+}
+
+// betaAt is the split of a port in a list.
+func betaAt(list []*policyv1.PortSplit, port *policyv1.PortSplit) string {
+	for _, s := range list {
+		if s.GetRouter() == port.GetRouter() && s.GetInterface() == port.GetInterface() {
+			return fmt.Sprintf("%d %%", s.GetBeta())
+		}
+	}
+	return "the policy's"
 }
 
 // SplitsInForce are those of the newest change set of the policy that routers hold. One that was rolled back is not:

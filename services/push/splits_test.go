@@ -74,6 +74,21 @@ func TestSplitsStayInForce(t *testing.T) {
 	}
 }
 
+// A plan is of the policy as a whole: one that was made before others' splits came into force would undo them.
+func TestAPlanBesideOtherSplitsIsOutdated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.splitting("first", portSplit("er", "ge-0", 20)).GetId()
+	w.plans.set("heavier")
+	beside := w.splitting("beside").GetId() // created later, so that the first does not supersede it
+	w.id = first
+	must(t, w.command([]string{"approve", "apply"}), "")
+	must(t, w.command([]string{"await", "verified"}), "verified")
+	w.id = beside
+	must(t, w.command([]string{"approve", "apply"}), "it was planned before the split of ge-0 of er changed from the policy's to 20 %; request a new one")
+	must(t, w.command([]string{"show"}), beside+": failed")
+}
+
 func TestASplitThatIsNotFollowedIsANote(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -228,7 +228,9 @@ type ChangeSet struct {
 	// services/split requested it: see CreateRequest.
 	ForSplit bool `protobuf:"varint,35,opt,name=for_split,json=forSplit,proto3" json:"for_split,omitempty"`
 	// A person decides, whatever the approval rule says.
-	Ask           bool `protobuf:"varint,36,opt,name=ask,proto3" json:"ask,omitempty"`
+	Ask bool `protobuf:"varint,36,opt,name=ask,proto3" json:"ask,omitempty"`
+	// Those of splits that were in force when it was planned: while others are, the plan would undo them.
+	SplitsBefore  []*v11.PortSplit `protobuf:"bytes,37,rep,name=splits_before,json=splitsBefore,proto3" json:"splits_before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,6 +466,13 @@ func (x *ChangeSet) GetAsk() bool {
 		return x.Ask
 	}
 	return false
+}
+
+func (x *ChangeSet) GetSplitsBefore() []*v11.PortSplit {
+	if x != nil {
+		return x.SplitsBefore
+	}
+	return nil
 }
 
 type Transition struct {
@@ -1550,7 +1559,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xf4\b\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb8\t\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1584,7 +1593,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x06splits\x18! \x03(\v2\x1d.millrace.policy.v1.PortSplitR\x06splits\x122\n" +
 	"\x06limits\x18\" \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\x12\x1b\n" +
 	"\tfor_split\x18# \x01(\bR\bforSplit\x12\x10\n" +
-	"\x03ask\x18$ \x01(\bR\x03ask\"\x8f\x01\n" +
+	"\x03ask\x18$ \x01(\bR\x03ask\x12B\n" +
+	"\rsplits_before\x18% \x03(\v2\x1d.millrace.policy.v1.PortSplitR\fsplitsBefore\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1779,52 +1789,53 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	20, // 9: millrace.push.v1.ChangeSet.collected:type_name -> google.protobuf.Timestamp
 	26, // 10: millrace.push.v1.ChangeSet.splits:type_name -> millrace.policy.v1.PortSplit
 	27, // 11: millrace.push.v1.ChangeSet.limits:type_name -> millrace.rights.v1.Limits
-	0,  // 12: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	20, // 13: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	28, // 14: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 15: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
-	1,  // 16: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	20, // 17: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	20, // 18: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	20, // 19: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	29, // 20: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
-	26, // 21: millrace.push.v1.CreateRequest.splits:type_name -> millrace.policy.v1.PortSplit
-	2,  // 22: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 23: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 24: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 25: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 26: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 27: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 28: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 29: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 30: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 31: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 32: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 33: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 34: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	18, // 35: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
-	30, // 36: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
-	31, // 37: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
-	32, // 38: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
-	33, // 39: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
-	34, // 40: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
-	7,  // 41: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 42: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 43: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 44: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 45: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 46: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	19, // 47: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
-	35, // 48: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
-	36, // 49: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
-	37, // 50: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
-	38, // 51: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
-	39, // 52: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
-	41, // [41:53] is the sub-list for method output_type
-	29, // [29:41] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	26, // 12: millrace.push.v1.ChangeSet.splits_before:type_name -> millrace.policy.v1.PortSplit
+	0,  // 13: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	20, // 14: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	28, // 15: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 16: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
+	1,  // 17: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	20, // 18: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	20, // 19: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	20, // 20: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	29, // 21: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	26, // 22: millrace.push.v1.CreateRequest.splits:type_name -> millrace.policy.v1.PortSplit
+	2,  // 23: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 24: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 25: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 26: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 27: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 28: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 29: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 30: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 31: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 32: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 33: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 34: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 35: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	18, // 36: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
+	30, // 37: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
+	31, // 38: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
+	32, // 39: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
+	33, // 40: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
+	34, // 41: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
+	7,  // 42: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 43: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 44: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 45: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 46: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 47: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 48: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	35, // 49: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	36, // 50: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	37, // 51: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	38, // 52: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
+	39, // 53: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
+	42, // [42:54] is the sub-list for method output_type
+	30, // [30:42] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }
