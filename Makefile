@@ -164,9 +164,12 @@ PE_SHARED := 'TestAPI|TestPEsThatGo|TestHandlersThatOutliveStop|TestASlowDisk|Te
 GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped -- -vet=off -ldflags=-w
 LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 
+# WAITING packages run at a time with the detector: most of them wait for brokers, stores and routers most of the time.
+WAITING := $(shell echo $$((3 * $$(nproc) / 2)))
+
 .PHONY: test-race
 test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/oidc $(STAMPS)/web ## Run what can run under the race detector
-	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
+	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -p $(WAITING) -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
 	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
 .PHONY: test-raceless

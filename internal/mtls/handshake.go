@@ -95,5 +95,8 @@ func (c *Credentials) admit(s *snapshot, chains [][]*x509.Certificate) error {
 		return nil // no certificate was demanded and none came
 	}
 	c.stranger(revoked)
-	return fmt.Errorf("tls: the certificate of %s with serial number %s is revoked", revoked.Subject, revoked.SerialNumber)
+	return &tls.CertificateVerificationError{
+		UnverifiedCertificates: []*x509.Certificate{revoked},
+		Err:                    fmt.Errorf("that of %s with serial number %s is revoked", revoked.Subject, revoked.SerialNumber),
+	}
 }

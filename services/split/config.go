@@ -13,6 +13,8 @@ import (
 type Configuration struct {
 	// Interval is how often counters are read and each port is decided about. Default 30s.
 	Interval time.Duration `yaml:"interval"`
+	// RoundTimeout is how long that may take: what has not answered is asked again in the next round. Default 1m.
+	RoundTimeout time.Duration `yaml:"round_timeout"`
 	// Step is what a sample of a port's load is the mean of: at least twice telemetry.interval. Default 30s.
 	Step time.Duration `yaml:"step"`
 	// Stale is how old the newest counters of a port may be. Default 5m.
@@ -66,7 +68,7 @@ func (c Law) within(least, most int) split.Law {
 func DefaultConfiguration() Configuration {
 	l := split.Default()
 	return Configuration{
-		Interval: 30 * time.Second, Step: 30 * time.Second, Stale: 5 * time.Minute, Days: 3,
+		Interval: 30 * time.Second, RoundTimeout: time.Minute, Step: 30 * time.Second, Stale: 5 * time.Minute, Days: 3,
 		AfterPerson: 24 * time.Hour, Patience: 4 * time.Hour, Retry: 30 * time.Minute,
 		Law: Law{
 			Step: l.Step, Headroom: l.Headroom, Guard: l.Guard, Hysteresis: l.Hysteresis, MinInterval: l.MinInterval,
@@ -81,8 +83,8 @@ const mostDays = 14
 // Validate names the setting that is out of range.
 func (c Configuration) Validate() error {
 	switch {
-	case c.Interval <= 0 || c.Step <= 0 || c.Retry <= 0 || c.Patience <= 0 || c.AfterPerson <= 0:
-		return errors.New("write interval, step, retry, patience and after_person above 0")
+	case c.Interval <= 0 || c.RoundTimeout <= 0 || c.Step <= 0 || c.Retry <= 0 || c.Patience <= 0 || c.AfterPerson <= 0:
+		return errors.New("write interval, round_timeout, step, retry, patience and after_person above 0")
 	case c.Stale < c.Step:
 		return fmt.Errorf("stale (%v) is shorter than step (%v): no sample would be new enough", c.Stale, c.Step)
 	case c.Days < 1 || c.Days > mostDays:

@@ -298,3 +298,21 @@ func TestARoundThatCannotReadSaysSo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestARoundThatGetsNoAnswerEnds(t *testing.T) {
+	n := newNeighbours()
+	n.hangs = true
+	r := newRig(t, n, store(t))
+	r.c.cfg.Interval, r.c.cfg.RoundTimeout = time.Millisecond, 10*time.Millisecond
+	if err := r.c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "a second round asked, and ended", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.hung >= 2
+	})
+	if err := r.c.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -33,6 +33,8 @@ func (c *Component) round(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find out who leads: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RoundTimeout)
+	defer cancel()
 	all, err := c.changes(ctx)
 	if err != nil {
 		return err

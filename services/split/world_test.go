@@ -47,6 +47,9 @@ type neighbours struct {
 	freezes []*pushv1.Freeze
 	// away: services/push takes no change sets; broken: services/policy does not answer.
 	away, broken bool
+	// hangs: services/policy answers nothing; hung counts its calls that have ended.
+	hangs bool
+	hung  int
 	// beta is what beta sends on each port, of 10 Gbit/s that are full, for two hours before noon and ever after.
 	beta   map[string]float64
 	asked  []*flowv1.TelemetryRequest
@@ -54,9 +57,16 @@ type neighbours struct {
 	silent bool
 }
 
-func (n *neighbours) Plan(_ context.Context, r *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
+func (n *neighbours) Plan(ctx context.Context, r *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.hangs {
+		n.mu.Unlock()
+		<-ctx.Done()
+		n.mu.Lock()
+		n.hung++
+		return nil, ctx.Err()
+	}
 	if n.broken {
 		return nil, connect.NewError(connect.CodeUnavailable, errors.New("services/policy is not there"))
 	}

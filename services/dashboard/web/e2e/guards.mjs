@@ -135,13 +135,8 @@ export const guardScenarios = [
         await until("what it means", page.getByRole("dialog").getByText("nothing was sent to a router").waitFor());
         await answer(page, "m.chen", "Yes, abort", "not tonight");
         await until("the state", detail(page, "cs-0042", "ABORTED").waitFor());
-        await until(
-          "who did it and why",
-          page
-            .getByText(/m.chen: not tonight/)
-            .first()
-            .waitFor(),
-        );
+        const alert = detail(page, "cs-0042").getByRole("alert");
+        await until("who did it and why", alert.getByText("Aborted by m.chen: not tonight").waitFor());
         const buttons = detail(page, "cs-0042").getByRole("button", { name: /Approve|Apply|Abort/ });
         check("it can still be approved, applied or aborted", (await buttons.count()) === 0);
       });

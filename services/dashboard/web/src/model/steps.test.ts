@@ -11,7 +11,8 @@ const walked = (...history: State[]) => {
 };
 
 describe("steps", () => {
-  const { DRAFT, PLANNED, APPROVED, APPLYING, APPLIED, VERIFIED, FAILED, ROLLED_BACK, ROLLING_BACK, EMPTY } = State;
+  const { DRAFT, PLANNED, APPROVED, APPLYING, APPLIED, VERIFIED, FAILED, ROLLED_BACK, ROLLING_BACK, EMPTY, ABORTED } =
+    State;
   test.each<[string, State[], string[]]>([
     ["a draft", [DRAFT], ["planned now", "approved todo", "applied todo", "verified todo"]],
     ["a planned one", [DRAFT, PLANNED], ["planned done", "approved now", "applied todo", "verified todo"]],
@@ -21,6 +22,7 @@ describe("steps", () => {
       [PLANNED, APPROVED, APPLYING, APPLIED, VERIFIED],
       ["planned done", "approved done", "applied done", "verified done"],
     ],
+    ["one that was aborted", [PLANNED, ABORTED], ["planned done", "aborted failed"]],
     ["one that failed", [PLANNED, APPROVED, APPLYING, FAILED], ["planned done", "approved done", "failed failed"]],
     [
       "one that is rolling back",
@@ -56,6 +58,15 @@ describe("failures", () => {
 
   test("of a change set that was rolled back automatically are the reason", () => {
     expect(ended([[State.ROLLED_BACK, "CR refused"]], "")).toEqual(["CR refused"]);
+  });
+
+  test("of one that was aborted are who did it and why", () => {
+    const c = changeSet("c1", State.ABORTED, 1);
+    const last = { state: State.ABORTED, by: "ann" };
+    c.history = [create(TransitionSchema, last)];
+    expect(failures(c)).toEqual(["Aborted by ann"]);
+    c.history = [create(TransitionSchema, { ...last, note: "not tonight" })];
+    expect(failures(c)).toEqual(["Aborted by ann: not tonight"]);
   });
 
   test("of a rollback by an operator are none", () => {

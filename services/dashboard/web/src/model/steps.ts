@@ -9,7 +9,7 @@ export interface Step {
 }
 
 /** States that end the steps early or undo them. */
-const departures = new Set([State.FAILED, State.ROLLING_BACK, State.ROLLED_BACK]);
+const departures = new Set([State.FAILED, State.ROLLING_BACK, State.ROLLED_BACK, State.ABORTED]);
 const course = [State.PLANNED, State.APPROVED, State.APPLIED, State.VERIFIED];
 
 /** The steps from planned to verified; after a failure or a rollback, the steps that were done and where it ended. */
@@ -30,11 +30,16 @@ function step(change: ChangeSet, s: State, state: Step["state"]): Step {
   return { name: stateLabel(s).text, state, ...(transition && { transition }) };
 }
 
-/** Why a change set failed or was rolled back automatically: the last note of its history, then each router's own error. */
+/**
+ * Why a change set failed or was rolled back automatically: the last note of its history, then each router's own error.
+ * Of one that was aborted: who did it, and why.
+ */
 export function failures(change: ChangeSet): string[] {
+  const last = change.history.at(-1);
+  if (change.state === State.ABORTED) return [`Aborted by ${last?.by}${last?.note ? `: ${last.note}` : ""}`];
   const wasVerified = change.history.some((t) => t.state === State.VERIFIED);
   const ended = change.state === State.FAILED || (change.state === State.ROLLED_BACK && !wasVerified);
-  const note = (ended && change.history.at(-1)?.note) || "";
+  const note = (ended && last?.note) || "";
   const errors = change.devices.filter((d) => d.error && !note.includes(d.error)).map((d) => `${d.device}: ${d.error}`);
   return note ? [note, ...errors] : errors;
 }
