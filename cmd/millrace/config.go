@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/internal/trace"
 )
 
@@ -27,6 +28,8 @@ type config struct {
 	Etcd etcdConfig `yaml:"etcd"`
 	// Kafka names a cluster; without brokers the bus runs inside this process.
 	Kafka kafkaConfig `yaml:"kafka"`
+	// Log is what the process writes to its standard error.
+	Log logging.Configuration `yaml:"log"`
 	// Tracing says where spans are sent; see docs/reference/tracing.md.
 	Tracing trace.Configuration `yaml:"tracing"`
 	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
@@ -106,7 +109,7 @@ const commonField = "Common"
 // defaultConfig is the configuration without a file. The type of the file is made of the table of services,
 // so that a row there is enough for a service to have its section.
 func defaultConfig(dataDir string) *config {
-	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Log: logging.DefaultConfiguration(), Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
 	values := []reflect.Value{reflect.ValueOf(common)}
 	for _, s := range services() {
@@ -182,6 +185,9 @@ func loadConfig(path string) (*config, error) {
 		if *file != "" && !filepath.IsAbs(*file) {
 			*file = filepath.Join(filepath.Dir(path), *file)
 		}
+	}
+	if err := cfg.Log.Validate(); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	if err := cfg.Tracing.Validate(); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/services/dashboard"
@@ -59,6 +60,7 @@ func (p *process) pages() []dashboard.Mount {
 	return []dashboard.Mount{
 		page("GET /ready", rights.Nobody, ready), page("GET /readyz", rights.Nobody, ready),
 		versionPage(), page("GET "+monitor.ProfilesPath, rights.Admin, p.administrators(monitor.Profiles())),
+		page("GET "+logging.Path, rights.Admin, p.administrators(p.logging)), page("POST "+logging.Path, rights.Admin, p.administrators(p.logging)),
 	}
 }
 

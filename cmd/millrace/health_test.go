@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -53,6 +58,32 @@ func TestAProcessEndsWithItsParts(t *testing.T) {
 	failed <- context.DeadlineExceeded
 	if err := await.Value(t, "the process without its etcd ends", ended); err == nil || !strings.Contains(err.Error(), "deadline") {
 		t.Errorf("without etcd: %v", err)
+	}
+}
+
+// TestTheLevelOfTheLogIsSet: for a while, at the process's port, by a client on the same host.
+func TestTheLevelOfTheLogIsSet(t *testing.T) {
+	p, _ := running(t)
+	page := "http://" + p.listener.Addr().String() + logging.Path
+	for _, values := range []url.Values{nil, {"level": {"debug"}}} {
+		if debug := p.log.Enabled(t.Context(), slog.LevelDebug); debug {
+			t.Error("it begins with debug")
+		}
+		r, err := http.Get(page)
+		if values != nil {
+			r, err = http.PostForm(page, values)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil || r.StatusCode != http.StatusOK || !strings.HasPrefix(string(text), cmp.Or(values.Get("level"), "info")) {
+			t.Errorf("%v: %s %s %v", values, r.Status, text, err)
+		}
+	}
+	if !p.log.Enabled(t.Context(), slog.LevelDebug) {
+		t.Error("debug is not logged")
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/rights"
@@ -36,6 +37,7 @@ import (
 type process struct {
 	cfg     *config
 	log     *slog.Logger
+	logging *logging.Log
 	metrics *prometheus.Registry
 	bus     bus.Bus
 	state   *state.Store
@@ -70,9 +72,10 @@ type process struct {
 
 // newProcess opens the engines; run ends what it opened.
 func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted ...string) (*process, error) {
+	log := logging.New(cfg.Log, os.Stderr)
 	p := &process{
 		cfg: cfg, listener: listener, name: "dashboard", remotes: map[string]*http.Client{}, failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
-		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
+		log: log.Logger, logging: log, metrics: prometheus.NewRegistry(),
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	p.metrics.MustRegister(monitor.Dependencies(p.dependencies))

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"log/slog"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 )
 
@@ -25,9 +26,10 @@ func serving(t *testing.T, name string, endpoints ...string) *process {
 	}
 	memory := bus.NewMemory()
 	t.Cleanup(func() { memory.Close() })
+	log := logging.New(cfg.Log, io.Discard)
 	return &process{
 		cfg: cfg, hosted: map[string]bool{name: true}, mux: http.NewServeMux(), bus: memory, devices: &device.Inventory{},
-		log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(), remotes: map[string]*http.Client{},
+		log: log.Logger, logging: log, metrics: prometheus.NewRegistry(), remotes: map[string]*http.Client{},
 	}
 }
 

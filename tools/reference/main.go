@@ -27,6 +27,7 @@ var elsewhere = map[string]string{
 	"oidc.Configuration":     "services/identity/oidc",
 	"online.Limits":          "services/alpha/online",
 	"trace.Configuration":    "internal/trace",
+	"logging.Configuration":  "internal/logging",
 }
 
 const preamble = `# Configuration
