@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,9 +52,27 @@ func asked(l *Log, values ...string) (status int, text string) {
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
+// lines is what a log wrote, also while its timer writes.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func TestALevelIsSetForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
+		var out lines
 		l := New(DefaultConfiguration(), &out)
 		want := func(line string, logged bool) {
 			t.Helper()
