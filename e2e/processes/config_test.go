@@ -31,7 +31,6 @@ flow:
   listen: ["{{.Host}}:{{.FlowPort}}"]
 alpha:
   nightly_at: ""
-  gate: {max_loss: 1} # transfers are of three minutes ago: early in an hour they are of one in which no collector listened
 circuits:
   topology_age: 1h # no collector publishes it again
   projects: {astro: {members: [ann]}}

@@ -21,6 +21,32 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
+// latest is the newest start of a transfer that is over, lies in one minute, and in the hour of now: the gate refuses
+// an exporter for hours in which no collector listened. Early in an hour there is none.
+func latest(now time.Time) (begin time.Time, ok bool) {
+	begin = now.Add(-transfers.Lasted)
+	if minute := now.Truncate(time.Minute); begin.Before(minute) {
+		begin = minute.Add(-transfers.Lasted - time.Second)
+	}
+	return begin.Truncate(time.Second), !begin.Before(now.Truncate(time.Hour))
+}
+
+func TestTransfersAreOfThisHour(t *testing.T) {
+	for now, want := range map[string]string{
+		"08:30:45": "08:30:25", "08:30:20": "08:30:00", "08:30:19": "08:29:39", "08:01:05": "08:00:39",
+		"08:00:20": "08:00:00", "08:00:19": "", "08:00:00": "",
+	} {
+		at, err := time.Parse(time.TimeOnly, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, ok := latest(at)
+		if got := begin.Format(time.TimeOnly); ok != (want != "") || ok && got != want {
+			t.Errorf("at %s: %s, %v, want %q", now, got, ok, want)
+		}
+	}
+}
+
 // export sends a transfer as the router does.
 func (p *plane) export(t *testing.T, of transfers.Transfer) {
 	t.Helper()

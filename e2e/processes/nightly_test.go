@@ -19,7 +19,7 @@ import (
 func (p *plane) nightly(t *testing.T) *alphav1.NightlyResponse {
 	t.Helper()
 	r, err := p.alpha.Nightly(t.Context(), connect.NewRequest(&alphav1.NightlyRequest{
-		From: timestamppb.New(p.begin.Add(-time.Hour)), To: timestamppb.New(p.begin.Add(2 * time.Minute)),
+		From: timestamppb.New(p.begin.Add(-time.Hour)), To: timestamppb.New(p.begin.Truncate(time.Minute).Add(time.Minute)),
 	}))
 	if err != nil {
 		t.Fatal(err)

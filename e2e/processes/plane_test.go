@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/kafka"
 	"github.com/millrace/millrace/internal/testkit/program"
@@ -26,7 +27,7 @@ type plane struct {
 	kafka     string
 	running   map[string]*program.Process
 
-	// begin is when transfers start: 10 s into a whole minute, so that each lies in one interval.
+	// begin is when transfers start, so that each lies in one interval.
 	begin    time.Time
 	boot     time.Time // of the router
 	router   net.Conn
@@ -45,8 +46,7 @@ var exporter = netip.MustParseAddr("127.0.0.1")
 func newPlane(t *testing.T) *plane {
 	t.Helper()
 	program.NeedLibrary(t)
-	begin := time.Now().Add(-3 * time.Minute).Truncate(time.Minute).Add(10 * time.Second)
-	p := &plane{dir: t.TempDir(), host: program.OwnHost(), running: map[string]*program.Process{}, begin: begin, boot: begin.Add(-time.Hour)}
+	p := &plane{dir: t.TempDir(), host: program.OwnHost(), running: map[string]*program.Process{}}
 	p.kafka = kafka.Start(t).Addr
 	writeConfig(t, p.dir, p.host, p.kafka, etcd.Start(t, p.host).URL)
 	t.Cleanup(func() { p.stop(t) })
@@ -56,6 +56,11 @@ func newPlane(t *testing.T) *plane {
 	for name, process := range p.running {
 		process.WaitReady(t, p.url(name))
 	}
+	await.True(t, "a transfer has room in an hour in which the collector listens", func() (ok bool) {
+		p.begin, ok = latest(time.Now())
+		return ok
+	})
+	p.boot = p.begin.Add(-time.Hour)
 	p.dial(t)
 	return p
 }
