@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +21,8 @@ type pathFlags struct {
 	terms  circuitsv1.Terms
 	metric string
 	delay  time.Duration
+	// riskGroups are 32 bits wide (RFC 4203); flags have no such list.
+	riskGroups []uint
 }
 
 func (f *pathFlags) add(flags *pflag.FlagSet) {
@@ -29,6 +33,7 @@ func (f *pathFlags) add(flags *pflag.FlagSet) {
 	flags.Int32SliceVar(&f.terms.IncludeAny, "include-any", nil, "administrative groups, 0 to 63: links with at least one of them")
 	flags.Int32SliceVar(&f.terms.IncludeAll, "include-all", nil, "administrative groups: links with all of them")
 	flags.Int32SliceVar(&f.terms.Exclude, "exclude", nil, "administrative groups: links with none of them")
+	flags.UintSliceVar(&f.riskGroups, "exclude-risk-group", nil, "shared risk link group of which to use no link; may be given more than once")
 	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
@@ -49,8 +54,16 @@ func (f *pathFlags) into(t *circuitsv1.Terms) error {
 		return coded{errors.New("--max-delay: whole microseconds, not below 0"), exitUsage}
 	}
 	is := &f.terms
+	is.ExcludeRiskGroups = nil
+	for _, group := range f.riskGroups {
+		if group > math.MaxUint32 {
+			return coded{fmt.Errorf("--exclude-risk-group %d: a number of 32 bits", group), exitUsage}
+		}
+		is.ExcludeRiskGroups = append(is.ExcludeRiskGroups, uint32(group))
+	}
 	t.Metric, t.MaxDelayMicroseconds, t.MaxHops, t.Via = metric, f.delay.Microseconds(), is.GetMaxHops(), is.GetVia()
 	t.IncludeAny, t.IncludeAll, t.Exclude = is.GetIncludeAny(), is.GetIncludeAll(), is.GetExclude()
+	t.ExcludeRiskGroups = is.GetExcludeRiskGroups()
 	t.WithoutLinks, t.WithoutRouters, t.ApartFrom = is.GetWithoutLinks(), is.GetWithoutRouters(), is.GetApartFrom()
 	return nil
 }
@@ -100,6 +113,7 @@ func (w *pathChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
 		Via: pick("via").GetVia(), IncludeAny: pick("include-any").GetIncludeAny(), IncludeAll: pick("include-all").GetIncludeAll(),
 		Exclude: pick("exclude").GetExclude(), WithoutLinks: pick("without-link").GetWithoutLinks(),
 		WithoutRouters: pick("without-router").GetWithoutRouters(), ApartFrom: pick("apart-from").GetApartFrom(),
+		ExcludeRiskGroups: pick("exclude-risk-group").GetExcludeRiskGroups(),
 	}, nil
 }
 
@@ -126,6 +140,8 @@ func relaxationText(x *circuitsv1.Relaxation) string {
 		return "whatever the groups of " + links
 	case "via":
 		return "not via " + routers
+	case "exclude_risk_groups":
+		return fmt.Sprintf("over links of risk group %s", numbers(x.GetRiskGroups()))
 	}
 	return fmt.Sprintf("%s allowed (%s)", cmp.Or(links, routers), x.GetField())
 }
@@ -141,4 +157,13 @@ func printOfferedPath(out io.Writer, o *circuitsv1.Offer) {
 	case "OTHER_GROUPS":
 		fmt.Fprintf(out, ", groups: any of %d, all of %d, none of %d", t.GetIncludeAny(), t.GetIncludeAll(), t.GetExclude())
 	}
+}
+
+// numbers are some between commas.
+func numbers(all []uint32) string {
+	words := make([]string, 0, len(all))
+	for _, n := range all {
+		words = append(words, strconv.FormatUint(uint64(n), 10))
+	}
+	return strings.Join(words, ", ")
 }

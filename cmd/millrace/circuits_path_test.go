@@ -24,7 +24,7 @@ func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 	cmd.SetArgs([]string{
 		"circuits", "request", "pe1", "pe2", "--project", "astro", "--by", "ann", "--server", server.URL, "--rate", "1", "--request-id", "r",
 		"--metric", "delay", "--max-delay", "12ms", "--max-hops", "4", "--via", "p3", "--via", "p1,p2", "--include-any", "1,2", "--include-all", "63",
-		"--exclude", "0", "--without-link", "l1", "--without-router", "p9", "--apart-from", "c0",
+		"--exclude", "0", "--exclude-risk-group", "70,4294967295", "--without-link", "l1", "--without-router", "p9", "--apart-from", "c0",
 	})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -33,6 +33,7 @@ func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 		Project: "astro", From: "pe1", To: "pe2", RateBitsPerSecond: 1e6, OnFailure: circuitsv1.OnFailure_ON_FAILURE_RESTORE, Priority: proto.Int32(7),
 		Metric: circuitsv1.Metric_METRIC_DELAY, MaxDelayMicroseconds: 12_000, MaxHops: 4, Via: []string{"p3", "p1", "p2"}, IncludeAny: []int32{1, 2},
 		IncludeAll: []int32{63}, Exclude: []int32{0}, WithoutLinks: []string{"l1"}, WithoutRouters: []string{"p9"}, ApartFrom: []string{"c0"},
+		ExcludeRiskGroups: []uint32{70, 4294967295},
 	}
 	if !proto.Equal(s.asked.GetTerms(), want) {
 		t.Errorf("asked %v, want %v", s.asked.GetTerms(), want)
@@ -48,6 +49,7 @@ func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
 			{Field: "rate_bits_per_second", By: 2e9, Links: []string{"l1", "l2"}}, {Field: "max_delay_microseconds", By: 50},
 			{Field: "max_delay_microseconds", Links: []string{"l1"}}, {Field: "max_hops", By: 2}, {Field: "affinities", Links: []string{"l3"}},
 			{Field: "via", Routers: []string{"10.0.0.9"}}, {Field: "without_routers", Routers: []string{"10.0.0.8"}}, {Field: "apart_from", Links: []string{"l4"}},
+			{Field: "exclude_risk_groups", RiskGroups: []uint32{7, 9}},
 		},
 		Offers: []*circuitsv1.Offer{{Kind: "MORE_HOPS", Terms: terms}, {Kind: "NOT_VIA", Terms: terms}, {Kind: "OTHER_GROUPS", Terms: terms}},
 	})
@@ -61,11 +63,20 @@ func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
   would make a path: not via 10.0.0.9
   would make a path: 10.0.0.8 allowed (without_routers)
   would make a path: l4 allowed (apart_from)
+  would make a path: over links of risk group 7, 9
   more links fits: 1000 Mbit/s` + when + `, 3 links at most
   fewer loose hops fits: 1000 Mbit/s` + when + `, via p1
   links of other groups fits: 1000 Mbit/s` + when + `, groups: any of [], all of [], none of [4]
 `
 	if out.String() != want {
 		t.Errorf("it says\n%s\nwant\n%s", &out, want)
+	}
+}
+
+func TestARiskGroupHas32Bits(t *testing.T) {
+	cmd := root()
+	cmd.SetArgs([]string{"circuits", "request", "pe1", "pe2", "--project", "astro", "--by", "ann", "--rate", "1", "--exclude-risk-group", "4294967296"})
+	if err := cmd.ExecuteContext(t.Context()); exitCode(err) != exitUsage {
+		t.Errorf("4294967296: %v", err)
 	}
 }

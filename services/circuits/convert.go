@@ -87,7 +87,7 @@ func (b *book) refusalOf(r *admit.Refusal, terms *circuitsv1.Terms, asked admit.
 		out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: string(o.Kind), ChangePerMille: o.Change, Terms: termsOf(o.Request, terms, asked)})
 	}
 	for _, x := range r.Relaxations {
-		out.Relaxations = append(out.Relaxations, &circuitsv1.Relaxation{Field: fieldOf(x.Field), By: x.By, Links: x.Links, Routers: x.Nodes})
+		out.Relaxations = append(out.Relaxations, &circuitsv1.Relaxation{Field: fieldOf(x.Field), By: x.By, Links: x.Links, Routers: x.Nodes, RiskGroups: x.RiskGroups})
 	}
 	for _, k := range r.GivenUp {
 		out.GivenUp = append(out.GivenUp, string(k))

@@ -22,6 +22,9 @@ func checkPathTerms(t *circuitsv1.Terms) error {
 	if _, known := metricOf[t.GetMetric()]; !known {
 		return wrong("metric", "there is no %d", t.GetMetric())
 	}
+	if n := len(t.GetExcludeRiskGroups()); n > maxList {
+		return wrong("exclude_risk_groups", "%d are more than %d", n, maxList)
+	}
 	for _, list := range []struct {
 		field  string
 		groups []int32
@@ -41,7 +44,7 @@ func checkPathTerms(t *circuitsv1.Terms) error {
 // pathTermsOf is what terms want of a path.
 func (b *book) pathTermsOf(t *circuitsv1.Terms) (admit.PathTerms, error) {
 	w := admit.PathTerms{
-		Metric: metricOf[t.GetMetric()], MaxHops: int(t.GetMaxHops()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
+		Metric: metricOf[t.GetMetric()], ExcludeRiskGroups: t.GetExcludeRiskGroups(), MaxHops: int(t.GetMaxHops()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
 		IncludeAll: admit.GroupBits(t.GetIncludeAll()), Exclude: admit.GroupBits(t.GetExclude()),
 	}
 	for _, name := range t.GetVia() {

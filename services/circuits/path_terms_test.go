@@ -18,6 +18,7 @@ func coloured(t *testing.T) *world {
 	w.admin = map[string][]uint32{"a-b": {3, 9}, "a-c": {7, 9}, "b-c": {7}}
 	w.delay = map[string]uint32{"a-b": 5000, "a-c": 1000, "b-c": 1000}
 	w.te = map[string]uint32{"a-b": 30}
+	w.risks = map[string][]uint32{"a-b": {70}, "b-c": {71}}
 	w.cfg.Restore.After = 0
 	return w
 }
@@ -42,6 +43,12 @@ func TestWhatARequestWantsOfItsPath(t *testing.T) {
 		"groups 3 and 9":                   {want: func(t *circuitsv1.Terms) { t.IncludeAll = []int32{3, 9} }, hops: 1},
 		"via c":                            {want: func(t *circuitsv1.Terms) { t.Via = []string{"c"} }, hops: 2},
 		"via c and no more than two links": {want: func(t *circuitsv1.Terms) { t.Via, t.MaxHops = []string{"c"}, 2 }, hops: 2},
+		"not over risk group 70":           {want: func(t *circuitsv1.Terms) { t.ExcludeRiskGroups = []uint32{70} }, hops: 2},
+		"not over a risk group of no link": {want: func(t *circuitsv1.Terms) { t.ExcludeRiskGroups = []uint32{4294967295} }, hops: 1},
+		"over neither risk group": {
+			want: func(t *circuitsv1.Terms) { t.ExcludeRiskGroups = []uint32{71, 70} }, code: "RISK_GROUPS",
+			relax: []*circuitsv1.Relaxation{{Field: "exclude_risk_groups", RiskGroups: []uint32{70}}},
+		},
 		"groups 7 and 9": {
 			want: func(t *circuitsv1.Terms) { t.IncludeAll = []int32{7, 9} }, code: "AFFINITY", offers: []string{"OTHER_GROUPS"},
 			relax: []*circuitsv1.Relaxation{{Field: "affinities", Links: []string{linkID("a", "b")}}},
@@ -99,6 +106,7 @@ func TestWhatCannotBeWantedOfAPath(t *testing.T) {
 		"65 groups":                        {"exclude", func(t *circuitsv1.Terms) { t.Exclude = make([]int32, 65) }},
 		"a group that it wants and not":    {"exclude", func(t *circuitsv1.Terms) { t.IncludeAll, t.Exclude = []int32{3, 9}, []int32{9} }},
 		"any of what is excluded":          {"include_any", func(t *circuitsv1.Terms) { t.IncludeAny, t.Exclude = []int32{3}, []int32{9, 3} }},
+		"101 risk groups":                  {"exclude_risk_groups", func(t *circuitsv1.Terms) { t.ExcludeRiskGroups = make([]uint32, 101) }},
 		"a loose hop that is not there":    {"via", func(t *circuitsv1.Terms) { t.Via = []string{"x"} }},
 		"a loose hop without a name":       {"via", func(t *circuitsv1.Terms) { t.Via = []string{""} }},
 		"a loose hop that is an end":       {"via", func(t *circuitsv1.Terms) { t.Via = []string{"b"} }},

@@ -29,7 +29,9 @@ const (
 	BadRequest Code = "BAD_REQUEST"
 	// NoPath: the network and the exclusions leave no path at any rate.
 	NoPath Code = "NO_PATH"
-	// Affinity: there are paths, none of links of these administrative groups, at any rate.
+	// RiskGroups: there are paths, all of them over links of risk groups that are excluded, at any rate.
+	RiskGroups Code = "RISK_GROUPS"
+	// Affinity: there are others, none of links of these administrative groups, at any rate.
 	Affinity Code = "AFFINITY"
 	// LooseHops: none of those passes the loose hops in their order without a loop.
 	LooseHops Code = "LOOSE_HOPS"

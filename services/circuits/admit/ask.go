@@ -15,9 +15,10 @@ type ask struct {
 	// noLinks and noNodes are those that it names not to be used, apart those that other circuits bar.
 	noLinks, noNodes []int32
 	apart            []bool
-	// excluded are links that are barred by one of these, barred are those and links of other administrative groups.
-	excluded, barred []bool
-	via              []int32
+	// excluded are links that are barred by one of these, risky are those and links of excluded risk groups, barred are
+	// those and links of other administrative groups.
+	excluded, risky, barred []bool
+	via                     []int32
 	// maxDelay and maxHops are bounds that are always there.
 	maxDelay int64
 	maxHops  int32
@@ -32,7 +33,7 @@ func (b *Book) look(r Request) (*ask, *Refusal) {
 		return nil, refusal
 	}
 	a := &ask{Book: b, Request: r, apart: make([]bool, b.graph.Links()), excluded: make([]bool, b.graph.Links()), maxDelay: noBound, maxHops: noHops}
-	a.barred = a.excluded
+	a.risky, a.barred = a.excluded, a.excluded
 	if r.MaxDelay > 0 {
 		a.maxDelay = r.MaxDelay
 	}
@@ -49,7 +50,7 @@ func (b *Book) look(r Request) (*ask, *Refusal) {
 	if a.to, ok = b.graph.NodeIndex(r.To); !ok {
 		return nil, badRequest("to", fmt.Sprintf("there is no router %q", r.To))
 	}
-	for _, bar := range []func() *Refusal{a.barLinks, a.barNodes, a.barCircuits, a.barGroups, a.lookVia} {
+	for _, bar := range []func() *Refusal{a.barLinks, a.barNodes, a.barCircuits, a.barRiskGroups, a.barGroups, a.lookVia} {
 		if refusal := bar(); refusal != nil {
 			return nil, refusal
 		}

@@ -15,8 +15,9 @@ const gbit = 1_000_000_000
 // 8.
 func square(t *testing.T) *Book {
 	t.Helper()
+	risks := map[string][]uint32{"ab": {7}, "ac": {8}}
 	link := func(id string, from, to int32, igp uint32) graph.Link {
-		return graph.Link{ID: id, From: from, To: to, IGP: igp, Delay: 1000, Capacity: 10 * gbit}
+		return graph.Link{ID: id, From: from, To: to, IGP: igp, Delay: 1000, Capacity: 10 * gbit, SRLGs: risks[id]}
 	}
 	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}, []graph.Link{
 		link("ab", 0, 1, 1), link("bd", 1, 3, 1), link("ac", 0, 2, 2), link("cd", 2, 3, 2), link("ba", 1, 0, 1),

@@ -44,7 +44,7 @@ func (a *ask) attempts(r *Refusal) map[OfferKind]func() attempt {
 // attemptsBut are those that are not made of relaxations.
 func (a *ask) attemptsBut(c Code) map[OfferKind]func() attempt {
 	switch {
-	case c == Affinity || c == LooseHops || c == Hops:
+	case c == RiskGroups || c == Affinity || c == LooseHops || c == Hops:
 		return nil
 	case a.Bytes > 0 && c != Latency:
 		return map[OfferKind]func() attempt{LaterDeadline: a.laterDeadline, LessVolume: a.lessVolume}

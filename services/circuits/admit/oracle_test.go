@@ -35,7 +35,7 @@ func TestEveryAnswerIsTheOracles(t *testing.T) {
 		}
 	}
 	for _, what := range []string{
-		"granted", string(NoPath), string(Affinity), string(LooseHops), string(Hops), string(Latency), string(NoBackup), string(Capacity), string(WindowTooShort),
+		"granted", string(NoPath), string(RiskGroups), string(Affinity), string(LooseHops), string(Hops), string(Latency), string(NoBackup), string(Capacity), string(WindowTooShort),
 		string(Later), string(LessRate), string(Slower), string(WithoutBackup), string(AsVolume), string(LaterDeadline), string(LessVolume),
 		string(MoreHops), string(NotVia), string(OtherGroups),
 	} {
@@ -155,6 +155,7 @@ func (w *world) code(q Request) Code {
 		add  func()
 	}{
 		{NoPath, func() {}},
+		{RiskGroups, func() { one.ExcludeRiskGroups = q.ExcludeRiskGroups }},
 		{Affinity, func() { one.IncludeAny, one.IncludeAll, one.Exclude = q.IncludeAny, q.IncludeAll, q.Exclude }},
 		{LooseHops, func() { one.Via = q.Via }},
 		{Hops, func() { one.MaxHops = q.MaxHops }},

@@ -15,6 +15,8 @@ type PathTerms struct {
 	// IncludeAny wants links with at least one of the bits, IncludeAll with all, Exclude with none (RFC 3209, section
 	// 4.7.4). Of the path, and of the backup.
 	IncludeAny, IncludeAll, Exclude uint64
+	// ExcludeRiskGroups are shared risk link groups (RFC 4203, section 1.3). Path and backup use no link of them.
+	ExcludeRiskGroups []uint32
 	// Via are ids of routers that the path passes, in this order (loose hops). The backup need not.
 	Via []string
 	// MaxHops is the most links of the path, and of the backup; 0: no bound.
@@ -41,6 +43,8 @@ func (w *PathTerms) check() (field, reason string) {
 		return "exclude", fmt.Sprintf("no link has the groups %d and has them not; include_all has them too", Groups(w.Exclude&w.IncludeAll))
 	case w.IncludeAny != 0 && w.IncludeAny&^w.Exclude == 0:
 		return "include_any", fmt.Sprintf("of the groups %d exclude has all", Groups(w.IncludeAny))
+	case len(w.ExcludeRiskGroups) > MaxNames:
+		return "exclude_risk_groups", fmt.Sprintf("%d are more than %d", len(w.ExcludeRiskGroups), MaxNames)
 	case len(w.Via) > MaxVia:
 		return "via", fmt.Sprintf("%d loose hops are more than %d", len(w.Via), MaxVia)
 	case w.MaxHops < 0 || w.MaxHops > MaxHops:
@@ -91,12 +95,27 @@ func (a *ask) lookVia() *Refusal {
 	return nil
 }
 
+// barRiskGroups bars the links of excluded risk groups. One that no link has bars nothing.
+func (a *ask) barRiskGroups() *Refusal {
+	if len(a.ExcludeRiskGroups) == 0 {
+		return nil
+	}
+	a.risky = slices.Clone(a.excluded)
+	for _, group := range a.ExcludeRiskGroups {
+		for _, l := range a.graph.Members(group) {
+			a.risky[l] = true
+		}
+	}
+	a.barred = a.risky
+	return nil
+}
+
 // barGroups bars links of other administrative groups.
 func (a *ask) barGroups() *Refusal {
 	if a.IncludeAny|a.IncludeAll|a.Exclude == 0 {
 		return nil
 	}
-	a.barred = slices.Clone(a.excluded)
+	a.barred = slices.Clone(a.risky)
 	for l := range a.barred {
 		bits := a.graph.Affinity(int32(l))
 		meets := bits&a.Exclude == 0 && bits&a.IncludeAll == a.IncludeAll && (a.IncludeAny == 0 || bits&a.IncludeAny != 0)
@@ -124,6 +143,7 @@ func (a *ask) pathCode(givenUp bool) Code {
 		add  func()
 	}{
 		{NoPath, func() {}},
+		{RiskGroups, func() { l.barred = a.risky }},
 		{Affinity, func() { l.barred = a.barred }},
 		{SearchBound, func() {}},
 		{LooseHops, func() { l.via = a.via }},

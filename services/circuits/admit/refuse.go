@@ -49,8 +49,8 @@ func (a *ask) relax(r *Refusal) string {
 	return e.Enough()
 }
 
-// code is of the first thing that is in the way when one is given after the other: a path, one of its kind, one by its
-// loose hops, a short one, a fast one, a backup, time.
+// code is of the first thing that is in the way when one is given after the other: a path, one apart from risk groups,
+// one of its kind, one by its loose hops, a short one, a fast one, a backup, time.
 func (a *ask) code(givenUp bool) Code {
 	if c := a.pathCode(givenUp); c != "" {
 		return c
@@ -138,6 +138,8 @@ func (a *ask) reason(r *Refusal) string {
 	switch r.Code {
 	case NoPath:
 		return "no path leads " + way + " without what is excluded"
+	case RiskGroups:
+		return "no path " + way + " is apart from the excluded risk groups"
 	case Affinity:
 		return "no path " + way + " is of links of these administrative groups"
 	case LooseHops:

@@ -16,7 +16,9 @@ type Relaxation struct {
 	// Links that lack room, or whose delay is not known, or that would have to be allowed. Nodes that would have to be
 	// allowed, or that would not be passed.
 	Links, Nodes []string
-	kind         cspf.Constraint
+	// RiskGroups would have to be allowed.
+	RiskGroups []uint32
+	kind       cspf.Constraint
 }
 
 // Affinities is the field of a relaxation of administrative groups.
@@ -24,7 +26,7 @@ const Affinities = "affinities"
 
 // constrained reports whether there is anything to relax but the rate.
 func (a *ask) constrained() bool {
-	return a.timed() || a.maxHops != noHops || len(a.via)+len(a.WithoutLinks)+len(a.WithoutNodes)+len(a.ApartFrom) > 0 ||
+	return a.timed() || a.maxHops != noHops || len(a.via)+len(a.WithoutLinks)+len(a.WithoutNodes)+len(a.ApartFrom)+len(a.ExcludeRiskGroups) > 0 ||
 		a.IncludeAny|a.IncludeAll|a.Exclude != 0
 }
 
@@ -35,6 +37,7 @@ func (a *ask) explain() *cspf.Explanation {
 	}
 	q := a.request()
 	q.IncludeAny, q.IncludeAll, q.Exclude, q.WithoutNodes, q.WithoutLinks = a.IncludeAny, a.IncludeAll, a.Exclude, a.noNodes, slices.Clone(a.noLinks)
+	q.WithoutSRLGs = a.ExcludeRiskGroups
 	for l, apart := range a.apart {
 		if apart {
 			q.WithoutLinks = append(q.WithoutLinks, int32(l))
@@ -53,9 +56,10 @@ func (a *ask) explain() *cspf.Explanation {
 func (a *ask) relaxations(e *cspf.Explanation) (out []Relaxation) {
 	fields := map[cspf.Constraint]string{
 		cspf.Rate: "rate", cspf.Delay: "max_delay", cspf.Hops: "max_hops", cspf.Affinity: Affinities, cspf.LooseHops: "via", cspf.Nodes: "without_nodes",
+		cspf.SRLGs: "exclude_risk_groups",
 	}
 	for _, r := range e.Relaxations {
-		is := Relaxation{Field: fields[r.Kind], By: r.By, Links: a.names(r.Links), kind: r.Kind}
+		is := Relaxation{Field: fields[r.Kind], By: r.By, Links: a.names(r.Links), RiskGroups: r.Groups, kind: r.Kind}
 		for _, s := range r.Short {
 			is.Links = append(is.Links, a.graph.Link(s.Link).ID)
 		}

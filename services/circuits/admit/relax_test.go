@@ -23,6 +23,8 @@ func (w *world) judgeRelaxations(t *testing.T, seed uint64, q Request, r *Refusa
 			enough.MaxHops, less.MaxHops = q.MaxHops+int(x.By), q.MaxHops+int(x.By)-1
 		case Affinities:
 			enough.IncludeAny, enough.IncludeAll, enough.Exclude = 0, 0, 0
+		case "exclude_risk_groups":
+			enough.ExcludeRiskGroups = slices.DeleteFunc(slices.Clone(q.ExcludeRiskGroups), func(n uint32) bool { return slices.Contains(x.RiskGroups, n) })
 		case "via":
 			enough.Via = but(q.Via, x.Nodes)
 		case "without_links":
@@ -75,6 +77,7 @@ func TestARefusalSaysWhatBinds(t *testing.T) {
 		reason string
 	}{
 		{func(r *Request) { r.WithoutLinks = []string{"ab", "ac"} }, NoPath, "no path leads from a to d without what is excluded; there would be one over link ab"},
+		{func(r *Request) { r.ExcludeRiskGroups = []uint32{7, 9, 8} }, RiskGroups, "no path from a to d is apart from the excluded risk groups; there would be one over links of risk group 7"},
 		{func(r *Request) { r.IncludeAll = 1 }, Affinity, "no path from a to d is of links of these administrative groups; there would be one if the affinity of link ab, link bd did not matter"},
 		{func(r *Request) { r.Via = []string{"b", "c"} }, LooseHops, "no path from a to d passes the loose hops in their order without a loop; there would be one not via router c"},
 		{func(r *Request) { r.MaxHops = 1 }, Hops, "no path from a to d has 1 links at most; there would be one with 1 hop more"},

@@ -162,6 +162,9 @@ func (w *world) pathTerms(r *rand.Rand, q Request) (out PathTerms) {
 		}
 	}
 	for range r.IntN(3) {
+		out.ExcludeRiskGroups = append(out.ExcludeRiskGroups, r.Uint32N(9))
+	}
+	for range r.IntN(3) {
 		node := fmt.Sprintf("r%d", r.IntN(w.graph.Nodes()))
 		if node != q.From && node != q.To && !slices.Contains(q.WithoutNodes, node) && !slices.Contains(out.Via, node) {
 			out.Via = append(out.Via, node)
@@ -228,6 +231,9 @@ func (w *world) allowed(q Request, l int32) bool {
 	}
 	bits := link.Affinity
 	if q.Metric == graph.Delay && link.Delay == graph.DelayUnknown || q.Exclude&bits != 0 || q.IncludeAll&^bits != 0 || q.IncludeAny != 0 && q.IncludeAny&bits == 0 {
+		return false
+	}
+	if slices.ContainsFunc(link.SRLGs, func(s uint32) bool { return slices.Contains(q.ExcludeRiskGroups, s) }) {
 		return false
 	}
 	for _, id := range q.ApartFrom {

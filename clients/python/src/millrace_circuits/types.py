@@ -51,6 +51,7 @@ Terms = TypedDict(
         "exclude": list[int],
         "via": list[str],
         "max_hops": int,
+        "exclude_risk_groups": list[int],
     },
     total=False,
 )
@@ -67,6 +68,7 @@ class PathTerms(TypedDict, total=False):
     exclude: list[int]
     via: list[str]
     max_hops: int
+    exclude_risk_groups: list[int]
 
 
 class Repeat(TypedDict, total=False):
@@ -154,6 +156,7 @@ class Offer(TypedDict, total=False):
 
 
 class Relaxation(TypedDict, total=False):
+    risk_groups: list[int]
     field: str
     by: int
     links: list[str]

@@ -555,9 +555,11 @@ type Terms struct {
 	// most 8.
 	Via []string `protobuf:"bytes,94,rep,name=via,proto3" json:"via,omitempty"`
 	// The most links of the path, of the return path, and of the backup; 0 for any. At most 255.
-	MaxHops       int32 `protobuf:"varint,95,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxHops int32 `protobuf:"varint,95,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
+	// Shared risk link groups (RFC 4203, section 1.3): path and backup use no link of one of these. At most 100.
+	ExcludeRiskGroups []uint32 `protobuf:"varint,96,rep,packed,name=exclude_risk_groups,json=excludeRiskGroups,proto3" json:"exclude_risk_groups,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Terms) Reset() {
@@ -791,6 +793,13 @@ func (x *Terms) GetMaxHops() int32 {
 		return x.MaxHops
 	}
 	return 0
+}
+
+func (x *Terms) GetExcludeRiskGroups() []uint32 {
+	if x != nil {
+		return x.ExcludeRiskGroups
+	}
+	return nil
 }
 
 // Port is where frames enter and leave a network, at a router.
@@ -1547,8 +1556,8 @@ func (x *Transition) GetNote() string {
 // Refusal is why not, and what instead.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CAPACITY, VLAN_IN_USE, NO_PATH, AFFINITY, LOOSE_HOPS, HOPS, LATENCY, NO_BACKUP, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA,
-	// POLICY, OUTDATED, BAD_REQUEST.
+	// CAPACITY, VLAN_IN_USE, NO_PATH, RISK_GROUPS, AFFINITY, LOOSE_HOPS, HOPS, LATENCY, NO_BACKUP, WINDOW_TOO_SHORT,
+	// SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The field of the request that is wrong, if one is; of a batch terms[N] with N from 0, also where no field is.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
@@ -1663,8 +1672,10 @@ type Relaxation struct {
 	By int64 `protobuf:"varint,2,opt,name=by,proto3" json:"by,omitempty"`
 	// links, which lack room, are of unknown delay, are in other groups, or would have to be allowed,
 	Links []string `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`
-	// or routers (router ids), which would have to be allowed, or not to be passed.
-	Routers       []string `protobuf:"bytes,4,rep,name=routers,proto3" json:"routers,omitempty"`
+	// or routers (router ids), which would have to be allowed, or not to be passed,
+	Routers []string `protobuf:"bytes,4,rep,name=routers,proto3" json:"routers,omitempty"`
+	// or risk groups, which would have to be allowed.
+	RiskGroups    []uint32 `protobuf:"varint,5,rep,packed,name=risk_groups,json=riskGroups,proto3" json:"risk_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1723,6 +1734,13 @@ func (x *Relaxation) GetLinks() []string {
 func (x *Relaxation) GetRouters() []string {
 	if x != nil {
 		return x.Routers
+	}
+	return nil
+}
+
+func (x *Relaxation) GetRiskGroups() []uint32 {
+	if x != nil {
+		return x.RiskGroups
 	}
 	return nil
 }
@@ -2522,6 +2540,7 @@ type PathTerms struct {
 	Exclude              []int32                `protobuf:"varint,8,rep,packed,name=exclude,proto3" json:"exclude,omitempty"`
 	Via                  []string               `protobuf:"bytes,9,rep,name=via,proto3" json:"via,omitempty"`
 	MaxHops              int32                  `protobuf:"varint,10,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
+	ExcludeRiskGroups    []uint32               `protobuf:"varint,11,rep,packed,name=exclude_risk_groups,json=excludeRiskGroups,proto3" json:"exclude_risk_groups,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2624,6 +2643,13 @@ func (x *PathTerms) GetMaxHops() int32 {
 		return x.MaxHops
 	}
 	return 0
+}
+
+func (x *PathTerms) GetExcludeRiskGroups() []uint32 {
+	if x != nil {
+		return x.ExcludeRiskGroups
+	}
+	return nil
 }
 
 type ModifyResponse struct {
@@ -5647,7 +5673,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xce\t\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xfe\t\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -5686,7 +5712,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"includeAll\x12\x18\n" +
 	"\aexclude\x18] \x03(\x05R\aexclude\x12\x10\n" +
 	"\x03via\x18^ \x03(\tR\x03via\x12\x19\n" +
-	"\bmax_hops\x18_ \x01(\x05R\amaxHopsB\v\n" +
+	"\bmax_hops\x18_ \x01(\x05R\amaxHops\x12.\n" +
+	"\x13exclude_risk_groups\x18` \x03(\rR\x11excludeRiskGroupsB\v\n" +
 	"\t_priorityB\x11\n" +
 	"\x0f_setup_priority\"0\n" +
 	"\x04Port\x12\x12\n" +
@@ -5760,13 +5787,15 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x10blockers_omitted\x18\x05 \x01(\x05R\x0fblockersOmitted\x123\n" +
 	"\x06offers\x18\x06 \x03(\v2\x1b.millrace.circuits.v1.OfferR\x06offers\x12\x19\n" +
 	"\bgiven_up\x18\a \x03(\tR\agivenUp\x12B\n" +
-	"\vrelaxations\x18Z \x03(\v2 .millrace.circuits.v1.RelaxationR\vrelaxations\"b\n" +
+	"\vrelaxations\x18Z \x03(\v2 .millrace.circuits.v1.RelaxationR\vrelaxations\"\x83\x01\n" +
 	"\n" +
 	"Relaxation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\x03R\x02by\x12\x14\n" +
 	"\x05links\x18\x03 \x03(\tR\x05links\x12\x18\n" +
-	"\arouters\x18\x04 \x03(\tR\arouters\"\xf1\x02\n" +
+	"\arouters\x18\x04 \x03(\tR\arouters\x12\x1f\n" +
+	"\vrisk_groups\x18\x05 \x03(\rR\n" +
+	"riskGroups\"\xf1\x02\n" +
 	"\aBlocker\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
@@ -5828,7 +5857,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"open_ended\x18\a \x01(\bR\topenEnded\x12\x17\n" +
 	"\adry_run\x18\b \x01(\bR\x06dryRun\x123\n" +
-	"\x04path\x18Z \x01(\v2\x1f.millrace.circuits.v1.PathTermsR\x04path\"\xed\x02\n" +
+	"\x04path\x18Z \x01(\v2\x1f.millrace.circuits.v1.PathTermsR\x04path\"\x9d\x03\n" +
 	"\tPathTerms\x124\n" +
 	"\x16max_delay_microseconds\x18\x01 \x01(\x03R\x14maxDelayMicroseconds\x12#\n" +
 	"\rwithout_links\x18\x02 \x03(\tR\fwithoutLinks\x12'\n" +
@@ -5843,7 +5872,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\aexclude\x18\b \x03(\x05R\aexclude\x12\x10\n" +
 	"\x03via\x18\t \x03(\tR\x03via\x12\x19\n" +
 	"\bmax_hops\x18\n" +
-	" \x01(\x05R\amaxHops\"\x82\x01\n" +
+	" \x01(\x05R\amaxHops\x12.\n" +
+	"\x13exclude_risk_groups\x18\v \x03(\rR\x11excludeRiskGroups\"\x82\x01\n" +
 	"\x0eModifyResponse\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"L\n" +

@@ -85,6 +85,7 @@ describe("terms", () => {
         includeAny: "1 2",
         includeAll: "63",
         exclude: "0,3",
+        excludeRiskGroups: "70",
       }),
       readTime,
     );
@@ -99,6 +100,7 @@ describe("terms", () => {
       includeAny: [1, 2],
       includeAll: [63],
       exclude: [0, 3],
+      excludeRiskGroups: [70],
     });
   });
 

@@ -23,6 +23,7 @@ test("what terms want comes out of the form as it was", () => {
     includeAny: [1, 2],
     includeAll: [63],
     exclude: [0],
+    excludeRiskGroups: [70, 4_294_967_295],
   };
   expect(wantsOf(pathFormOf(create(TermsSchema, wanted)))).toEqual({ path: wanted, problems: {} });
 });
@@ -36,6 +37,12 @@ test.each<[string, Partial<PathForm>, Partial<Record<keyof PathForm, string>>]>(
   ["a delay that is none", { delay: "fast" }, { delay: "Write a number such as 2.5." }],
   ["no links", { hops: "0" }, { hops: "Write a number from 1 to 255." }],
   ["a group that is none", { includeAll: "64" }, { includeAll: "Write numbers from 0 to 63." }],
+  ["101 risk groups", { excludeRiskGroups: "7 ".repeat(101) }, { excludeRiskGroups: "101 are more than 100." }],
+  [
+    "a risk group of 33 bits",
+    { excludeRiskGroups: "4294967296" },
+    { excludeRiskGroups: "Write numbers from 0 to 4294967295." },
+  ],
   ["a router both ways", { via: "CR", without: "CR" }, { via: "CR is to be passed and to be avoided." }],
 ])("%s", (_name, part, problems) => {
   expect(wantsOf({ ...emptyPath, ...part }).problems).toEqual(problems);

@@ -17,6 +17,8 @@ export interface PathForm {
   includeAny: string;
   includeAll: string;
   exclude: string;
+  /** Numbers of shared risk link groups. */
+  excludeRiskGroups: string;
 }
 
 export const emptyPath: PathForm = {
@@ -30,6 +32,7 @@ export const emptyPath: PathForm = {
   includeAny: "",
   includeAll: "",
   exclude: "",
+  excludeRiskGroups: "",
 };
 
 /** Fields that terms and changes of a path have in common. */
@@ -40,13 +43,14 @@ export type PathProblems = Partial<Record<keyof PathForm, string>>;
 const mostHops = 255;
 const mostVia = 8;
 const lastGroup = 63;
+const lastRiskGroup = 2 ** 32 - 1;
 /** How many names a list may have at the most, as the service has it. */
 const mostNames = 100;
 
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
 
 const whole = (text: string, least: number, most: number): number | undefined => {
-  const n = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  const n = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   return n >= least && n <= most ? n : undefined;
 };
 
@@ -62,6 +66,9 @@ export function wantsOf(form: PathForm): { path: PathWants; problems: PathProble
     if (numbers.includes(undefined)) problems[field] = `Write numbers from 0 to ${lastGroup}.`;
     return numbers.filter((n) => n !== undefined);
   };
+  const riskGroups = wordsOf(form.excludeRiskGroups).map((word) => whole(word, 0, lastRiskGroup));
+  if (riskGroups.includes(undefined)) problems.excludeRiskGroups = `Write numbers from 0 to ${lastRiskGroup}.`;
+  if (riskGroups.length > mostNames) problems.excludeRiskGroups = `${riskGroups.length} are more than ${mostNames}.`;
   const path: PathWants = {
     maxDelayMicroseconds: 0n,
     metric: form.metric,
@@ -73,6 +80,7 @@ export function wantsOf(form: PathForm): { path: PathWants; problems: PathProble
     includeAny: groups("includeAny"),
     includeAll: groups("includeAll"),
     exclude: groups("exclude"),
+    excludeRiskGroups: riskGroups.filter((n) => n !== undefined),
   };
   if (form.delay.trim() !== "") {
     const delay = scaledUp(form.delay, 3);
@@ -103,6 +111,7 @@ export const pathFormOf = (t: Terms): PathForm => ({
   includeAny: t.includeAny.join(", "),
   includeAll: t.includeAll.join(", "),
   exclude: t.exclude.join(", "),
+  excludeRiskGroups: t.excludeRiskGroups.join(", "),
 });
 
 /** Whether two forms want the same of a path. */

@@ -27,6 +27,7 @@ const fields: Record<string, Field> = {
   include_any: "includeAny",
   include_all: "includeAll",
   exclude: "exclude",
+  exclude_risk_groups: "excludeRiskGroups",
 };
 
 /** A refusal that is about a field, in the service's words; none where it is about the whole request. */

@@ -5,7 +5,8 @@ import { wantedTexts } from "./circuitWants";
 
 test("what is wanted of a path is said, and nothing where nothing is", () => {
   expect(wantedTexts(create(TermsSchema, { metric: Metric.IGP }))).toEqual([]);
-  const all = { metric: Metric.HOPS, maxHops: 3, via: ["CR", "X"], includeAny: [1, 2], includeAll: [0], exclude: [63] };
+  const groups = { includeAny: [1, 2], includeAll: [0], exclude: [63], excludeRiskGroups: [70, 71] };
+  const all = { metric: Metric.HOPS, maxHops: 3, via: ["CR", "X"], ...groups };
   expect(wantedTexts(create(TermsSchema, all))).toEqual([
     "best by number of links",
     "3 links at most",
@@ -13,5 +14,6 @@ test("what is wanted of a path is said, and nothing where nothing is", () => {
     "any link group 1, 2",
     "all link group 0",
     "no link group 63",
+    "no link of risk group 70, 71",
   ]);
 });

@@ -19,5 +19,6 @@ export function wantedTexts(t: Terms): string[] {
     groups("any", t.includeAny),
     groups("all", t.includeAll),
     groups("no", t.exclude),
+    t.excludeRiskGroups.length > 0 ? `no link of risk group ${t.excludeRiskGroups.join(", ")}` : "",
   ].filter(Boolean);
 }

@@ -143,6 +143,7 @@ test("every code of a refusal is said in words, and a new one as it is", () => {
   const codes = [
     "CAPACITY",
     "NO_PATH",
+    "RISK_GROUPS",
     "AFFINITY",
     "LOOSE_HOPS",
     "HOPS",
@@ -197,6 +198,7 @@ test.each([
   [{ field: "max_hops", by: 2n }, "2 links more"],
   [{ field: "affinities", links: ["l1"] }, "whatever the groups of link l1"],
   [{ field: "via", routers: ["r9"] }, "not via router r9"],
+  [{ field: "exclude_risk_groups", riskGroups: [7, 9] }, "over links of risk group 7, 9"],
   [{ field: "without_routers", routers: ["r9"] }, "with router r9 allowed"],
   [{ field: "apart_from", links: ["l2"] }, "with link l2 allowed"],
 ])("what would make a path: %o", (part, want) => {

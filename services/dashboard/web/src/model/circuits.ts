@@ -155,6 +155,7 @@ const refusals: Record<string, string> = {
   CAPACITY: "Does not fit: links lack room",
   NO_PATH: "No path: the network and what is excluded leave none, at any rate",
   NO_BACKUP: "No backup: there is a path with room, and no second one apart from it",
+  RISK_GROUPS: "No path: all are over links of risk groups that are excluded",
   AFFINITY: "No path: none is of links of the groups that are wanted",
   LOOSE_HOPS: "No path: none passes the routers that are wanted, in their order",
   HOPS: "Too long: every path has more links than are allowed",
@@ -270,6 +271,8 @@ export function relaxationText(r: Relaxation, linkName: LinkNames, nameOf: NameO
       return `whatever the groups of ${links}`;
     case "via":
       return `not via ${routers}`;
+    case "exclude_risk_groups":
+      return `over links of risk group ${r.riskGroups.join(", ")}`;
     default:
       return `with ${links || routers} allowed`;
   }

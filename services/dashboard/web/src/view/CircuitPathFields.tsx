@@ -13,9 +13,11 @@ interface Props {
   own?: string;
 }
 
+type TextField = Exclude<keyof PathForm, "metric" | "withoutLinks" | "apartFrom">;
+
 /** What the path is to be like. */
 export function CircuitPathFields({ form, problems, onChange, own }: Props) {
-  const text = (field: "delay" | "hops" | "via" | "without" | "includeAny" | "includeAll" | "exclude") => ({
+  const text = (field: TextField) => ({
     value: form[field],
     onChange: (e: { target: { value: string } }) => onChange({ [field]: e.target.value }),
   });
@@ -53,6 +55,9 @@ export function CircuitPathFields({ form, problems, onChange, own }: Props) {
       </Labelled>
       <Labelled name="No link group of" problem={problems.exclude}>
         {(id) => <input id={id} {...text("exclude")} />}
+      </Labelled>
+      <Labelled name="Not over risk groups" hint="numbers" problem={problems.excludeRiskGroups}>
+        {(id) => <input id={id} {...text("excludeRiskGroups")} />}
       </Labelled>
     </div>
   );
