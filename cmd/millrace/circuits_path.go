@@ -29,6 +29,7 @@ func (f *pathFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.metric, "metric", "igp", "igp, te, delay or hops: what the path is the best by")
 	flags.DurationVar(&f.delay, "max-delay", 0, "most delay of the path, and of the backup, such as 12ms; 0: any")
 	flags.Int32Var(&f.terms.MaxHops, "max-hops", 0, "most links of the path, and of the backup; 0: any")
+	flags.Int32Var(&f.terms.MaxSids, "max-sids", 0, "longest segment list that may be needed to pin the path, and the backup (maximum SID depth); 0: any")
 	flags.StringSliceVar(&f.terms.Via, "via", nil, "router that the path passes; may be given more than once, in order")
 	flags.Int32SliceVar(&f.terms.IncludeAny, "include-any", nil, "administrative groups, 0 to 63: links with at least one of them")
 	flags.Int32SliceVar(&f.terms.IncludeAll, "include-all", nil, "administrative groups: links with all of them")
@@ -63,7 +64,7 @@ func (f *pathFlags) into(t *circuitsv1.Terms) error {
 	}
 	t.Metric, t.MaxDelayMicroseconds, t.MaxHops, t.Via = metric, f.delay.Microseconds(), is.GetMaxHops(), is.GetVia()
 	t.IncludeAny, t.IncludeAll, t.Exclude = is.GetIncludeAny(), is.GetIncludeAll(), is.GetExclude()
-	t.ExcludeRiskGroups = is.GetExcludeRiskGroups()
+	t.MaxSids, t.ExcludeRiskGroups = is.GetMaxSids(), is.GetExcludeRiskGroups()
 	t.WithoutLinks, t.WithoutRouters, t.ApartFrom = is.GetWithoutLinks(), is.GetWithoutRouters(), is.GetApartFrom()
 	return nil
 }
@@ -113,7 +114,7 @@ func (w *pathChange) of(t *circuitsv1.Terms) (*circuitsv1.PathTerms, error) {
 		Via: pick("via").GetVia(), IncludeAny: pick("include-any").GetIncludeAny(), IncludeAll: pick("include-all").GetIncludeAll(),
 		Exclude: pick("exclude").GetExclude(), WithoutLinks: pick("without-link").GetWithoutLinks(),
 		WithoutRouters: pick("without-router").GetWithoutRouters(), ApartFrom: pick("apart-from").GetApartFrom(),
-		ExcludeRiskGroups: pick("exclude-risk-group").GetExcludeRiskGroups(),
+		MaxSids: pick("max-sids").GetMaxSids(), ExcludeRiskGroups: pick("exclude-risk-group").GetExcludeRiskGroups(),
 	}, nil
 }
 
@@ -136,6 +137,11 @@ func relaxationText(x *circuitsv1.Relaxation) string {
 		return fmt.Sprintf("%d µs more", x.GetBy())
 	case "max_hops":
 		return fmt.Sprintf("links: %d more", x.GetBy())
+	case "max_sids":
+		if x.GetBy() == 0 {
+			return "if its routers had SIDs that pin it"
+		}
+		return fmt.Sprintf("segments: %d more", x.GetBy())
 	case "affinities":
 		return "whatever the groups of " + links
 	case "via":
@@ -152,6 +158,8 @@ func printOfferedPath(out io.Writer, o *circuitsv1.Offer) {
 	switch o.GetKind() {
 	case "MORE_HOPS":
 		fmt.Fprintf(out, ", %d links at most", t.GetMaxHops())
+	case "MORE_SIDS":
+		fmt.Fprintf(out, ", %d segments at most", t.GetMaxSids())
 	case "NOT_VIA":
 		fmt.Fprintf(out, ", via %s", cmp.Or(strings.Join(t.GetVia(), ", "), "any"))
 	case "OTHER_GROUPS":

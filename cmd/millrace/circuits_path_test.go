@@ -23,7 +23,7 @@ func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 	cmd.SetOut(&bytes.Buffer{})
 	cmd.SetArgs([]string{
 		"circuits", "request", "pe1", "pe2", "--project", "astro", "--by", "ann", "--server", server.URL, "--rate", "1", "--request-id", "r",
-		"--metric", "delay", "--max-delay", "12ms", "--max-hops", "4", "--via", "p3", "--via", "p1,p2", "--include-any", "1,2", "--include-all", "63",
+		"--metric", "delay", "--max-delay", "12ms", "--max-hops", "4", "--max-sids", "3", "--via", "p3", "--via", "p1,p2", "--include-any", "1,2", "--include-all", "63",
 		"--exclude", "0", "--exclude-risk-group", "70,4294967295", "--without-link", "l1", "--without-router", "p9", "--apart-from", "c0",
 	})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
@@ -33,7 +33,7 @@ func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 		Project: "astro", From: "pe1", To: "pe2", RateBitsPerSecond: 1e6, OnFailure: circuitsv1.OnFailure_ON_FAILURE_RESTORE, Priority: proto.Int32(7),
 		Metric: circuitsv1.Metric_METRIC_DELAY, MaxDelayMicroseconds: 12_000, MaxHops: 4, Via: []string{"p3", "p1", "p2"}, IncludeAny: []int32{1, 2},
 		IncludeAll: []int32{63}, Exclude: []int32{0}, WithoutLinks: []string{"l1"}, WithoutRouters: []string{"p9"}, ApartFrom: []string{"c0"},
-		ExcludeRiskGroups: []uint32{70, 4294967295},
+		ExcludeRiskGroups: []uint32{70, 4294967295}, MaxSids: 3,
 	}
 	if !proto.Equal(s.asked.GetTerms(), want) {
 		t.Errorf("asked %v, want %v", s.asked.GetTerms(), want)
@@ -41,7 +41,7 @@ func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 }
 
 func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
-	terms := &circuitsv1.Terms{RateBitsPerSecond: 1e9, Start: night, MaxHops: 3, Via: []string{"p1"}, Exclude: []int32{4}}
+	terms := &circuitsv1.Terms{RateBitsPerSecond: 1e9, Start: night, MaxHops: 3, Via: []string{"p1"}, Exclude: []int32{4}, MaxSids: 2}
 	var out bytes.Buffer
 	printRefusal(&out, &circuitsv1.Refusal{
 		Code: "HOPS", Reason: "none is short enough",
@@ -49,9 +49,9 @@ func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
 			{Field: "rate_bits_per_second", By: 2e9, Links: []string{"l1", "l2"}}, {Field: "max_delay_microseconds", By: 50},
 			{Field: "max_delay_microseconds", Links: []string{"l1"}}, {Field: "max_hops", By: 2}, {Field: "affinities", Links: []string{"l3"}},
 			{Field: "via", Routers: []string{"10.0.0.9"}}, {Field: "without_routers", Routers: []string{"10.0.0.8"}}, {Field: "apart_from", Links: []string{"l4"}},
-			{Field: "exclude_risk_groups", RiskGroups: []uint32{7, 9}},
+			{Field: "exclude_risk_groups", RiskGroups: []uint32{7, 9}}, {Field: "max_sids", By: 1}, {Field: "max_sids"},
 		},
-		Offers: []*circuitsv1.Offer{{Kind: "MORE_HOPS", Terms: terms}, {Kind: "NOT_VIA", Terms: terms}, {Kind: "OTHER_GROUPS", Terms: terms}},
+		Offers: []*circuitsv1.Offer{{Kind: "MORE_HOPS", Terms: terms}, {Kind: "MORE_SIDS", Terms: terms}, {Kind: "NOT_VIA", Terms: terms}, {Kind: "OTHER_GROUPS", Terms: terms}},
 	})
 	when := " from " + clock(night) + " to open"
 	want := `HOPS: none is short enough
@@ -64,7 +64,10 @@ func TestARefusalSaysWhatWouldMakeAPath(t *testing.T) {
   would make a path: 10.0.0.8 allowed (without_routers)
   would make a path: l4 allowed (apart_from)
   would make a path: over links of risk group 7, 9
+  would make a path: segments: 1 more
+  would make a path: if its routers had SIDs that pin it
   more links fits: 1000 Mbit/s` + when + `, 3 links at most
+  more segments fits: 1000 Mbit/s` + when + `, 2 segments at most
   fewer loose hops fits: 1000 Mbit/s` + when + `, via p1
   links of other groups fits: 1000 Mbit/s` + when + `, groups: any of [], all of [], none of [4]
 `

@@ -297,6 +297,6 @@ func printPorts(out io.Writer, t *circuitsv1.Terms, from, to int32) {
 var offerNames = map[string]string{
 	"LATER": "later", "LESS_RATE": "a lower rate", "SLOWER": "a longer delay", "WITHOUT_BACKUP": "no backup", "AS_VOLUME": "as a volume",
 	"LATER_DEADLINE": "a later deadline", "LESS_VOLUME": "a smaller volume", "OTHER_VLAN": "another VLAN",
-	"MORE_HOPS": "more links", "NOT_VIA": "fewer loose hops", "OTHER_GROUPS": "links of other groups",
+	"MORE_HOPS": "more links", "MORE_SIDS": "more segments", "NOT_VIA": "fewer loose hops", "OTHER_GROUPS": "links of other groups",
 	"ABOVE_SOFT_CAP": "above the soft cap, held until an operator commits it,",
 }

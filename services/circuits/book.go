@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/maintain"
 	"github.com/millrace/millrace/services/circuits/ports"
+	"github.com/millrace/millrace/services/paths/compute"
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -193,6 +194,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 	if err != nil {
 		return err
 	}
+	made.SetSIDs(compute.SIDs(t, g))
 	for r := range all {
 		if ledger.Books(r) {
 			if err := b.enter(made, r); err != nil {

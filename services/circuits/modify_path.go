@@ -20,7 +20,7 @@ func pathOf(t *circuitsv1.Terms) *circuitsv1.PathTerms {
 	return proto.CloneOf(&circuitsv1.PathTerms{
 		MaxDelayMicroseconds: t.GetMaxDelayMicroseconds(), WithoutLinks: t.GetWithoutLinks(), WithoutRouters: t.GetWithoutRouters(),
 		ApartFrom: t.GetApartFrom(), Metric: t.GetMetric(), IncludeAny: t.GetIncludeAny(), IncludeAll: t.GetIncludeAll(), Exclude: t.GetExclude(),
-		Via: t.GetVia(), MaxHops: t.GetMaxHops(), ExcludeRiskGroups: t.GetExcludeRiskGroups(),
+		Via: t.GetVia(), MaxHops: t.GetMaxHops(), ExcludeRiskGroups: t.GetExcludeRiskGroups(), MaxSids: t.GetMaxSids(),
 	})
 }
 
@@ -29,7 +29,7 @@ func putPath(t *circuitsv1.Terms, p *circuitsv1.PathTerms) {
 	p = proto.CloneOf(p)
 	t.MaxDelayMicroseconds, t.WithoutLinks, t.WithoutRouters, t.ApartFrom = p.GetMaxDelayMicroseconds(), p.GetWithoutLinks(), p.GetWithoutRouters(), p.GetApartFrom()
 	t.Metric, t.IncludeAny, t.IncludeAll, t.Exclude = p.GetMetric(), p.GetIncludeAny(), p.GetIncludeAll(), p.GetExclude()
-	t.Via, t.MaxHops, t.ExcludeRiskGroups = p.GetVia(), p.GetMaxHops(), p.GetExcludeRiskGroups()
+	t.Via, t.MaxHops, t.MaxSids, t.ExcludeRiskGroups = p.GetVia(), p.GetMaxHops(), p.GetMaxSids(), p.GetExcludeRiskGroups()
 }
 
 // otherPath reports whether terms want another path than a circuit's.

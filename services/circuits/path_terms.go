@@ -44,7 +44,7 @@ func checkPathTerms(t *circuitsv1.Terms) error {
 // pathTermsOf is what terms want of a path.
 func (b *book) pathTermsOf(t *circuitsv1.Terms) (admit.PathTerms, error) {
 	w := admit.PathTerms{
-		Metric: metricOf[t.GetMetric()], ExcludeRiskGroups: t.GetExcludeRiskGroups(), MaxHops: int(t.GetMaxHops()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
+		Metric: metricOf[t.GetMetric()], ExcludeRiskGroups: t.GetExcludeRiskGroups(), MaxHops: int(t.GetMaxHops()), MaxSIDs: int(t.GetMaxSids()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
 		IncludeAll: admit.GroupBits(t.GetIncludeAll()), Exclude: admit.GroupBits(t.GetExclude()),
 	}
 	for _, name := range t.GetVia() {
@@ -73,7 +73,7 @@ func offerPathTerms(t *circuitsv1.Terms, offered, asked admit.PathTerms) {
 		return slices.DeleteFunc(groups, func(n int32) bool { return bits>>n&1 == 0 })
 	}
 	t.IncludeAny, t.IncludeAll, t.Exclude = keep(t.GetIncludeAny(), offered.IncludeAny), keep(t.GetIncludeAll(), offered.IncludeAll), keep(t.GetExclude(), offered.Exclude)
-	t.MaxHops = int32(offered.MaxHops)
+	t.MaxHops, t.MaxSids = int32(offered.MaxHops), int32(offered.MaxSIDs)
 	var via []string
 	for i, id := range asked.Via {
 		if slices.Contains(offered.Via, id) {

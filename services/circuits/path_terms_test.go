@@ -49,6 +49,12 @@ func TestWhatARequestWantsOfItsPath(t *testing.T) {
 			want: func(t *circuitsv1.Terms) { t.ExcludeRiskGroups = []uint32{71, 70} }, code: "RISK_GROUPS",
 			relax: []*circuitsv1.Relaxation{{Field: "exclude_risk_groups", RiskGroups: []uint32{70}}},
 		},
+		"one segment":                  {want: func(t *circuitsv1.Terms) { t.MaxSids = 1 }, hops: 1},
+		"two segments, not of group 3": {want: func(t *circuitsv1.Terms) { t.MaxSids, t.Exclude = 2, []int32{3} }, hops: 2},
+		"one segment, not of group 3": {
+			want: func(t *circuitsv1.Terms) { t.MaxSids, t.Exclude = 1, []int32{3} }, code: "SID_DEPTH", offers: []string{"OTHER_GROUPS", "MORE_SIDS"},
+			relax: []*circuitsv1.Relaxation{{Field: "affinities", Links: []string{linkID("a", "b")}}, {Field: "max_sids", By: 1}},
+		},
 		"groups 7 and 9": {
 			want: func(t *circuitsv1.Terms) { t.IncludeAll = []int32{7, 9} }, code: "AFFINITY", offers: []string{"OTHER_GROUPS"},
 			relax: []*circuitsv1.Relaxation{{Field: "affinities", Links: []string{linkID("a", "b")}}},
@@ -106,6 +112,8 @@ func TestWhatCannotBeWantedOfAPath(t *testing.T) {
 		"65 groups":                        {"exclude", func(t *circuitsv1.Terms) { t.Exclude = make([]int32, 65) }},
 		"a group that it wants and not":    {"exclude", func(t *circuitsv1.Terms) { t.IncludeAll, t.Exclude = []int32{3, 9}, []int32{9} }},
 		"any of what is excluded":          {"include_any", func(t *circuitsv1.Terms) { t.IncludeAny, t.Exclude = []int32{3}, []int32{9, 3} }},
+		"segments below 0":                 {"max_sids", func(t *circuitsv1.Terms) { t.MaxSids = -1 }},
+		"256 segments":                     {"max_sids", func(t *circuitsv1.Terms) { t.MaxSids = 256 }},
 		"101 risk groups":                  {"exclude_risk_groups", func(t *circuitsv1.Terms) { t.ExcludeRiskGroups = make([]uint32, 101) }},
 		"a loose hop that is not there":    {"via", func(t *circuitsv1.Terms) { t.Via = []string{"x"} }},
 		"a loose hop without a name":       {"via", func(t *circuitsv1.Terms) { t.Via = []string{""} }},

@@ -116,7 +116,7 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 		if p.w.owned[name] != "" {
 			owned = []string{p.w.owned[name]}
 		}
-		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Prefixes: owned, Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
+		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], SidLabel: 16000, Prefixes: owned, Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
 			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: p.w.speed}, {Name: "p2"}, {Name: "p3", Addresses: []string{"192.0.2.1/24"}},
 		}})
 	}

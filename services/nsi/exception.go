@@ -71,7 +71,7 @@ func (c *Component) exception(name string, e *exception) soap.Element {
 // refusals are what codes of services/circuits are in NSI.
 var refusals = map[string]kind{
 	"CAPACITY": noCapacity, "WINDOW_TOO_SHORT": noCapacity, "VLAN_IN_USE": stpInUse, "NO_PATH": noPath, "NO_BACKUP": noPath, "LATENCY": noPath,
-	"RISK_GROUPS": noPath, "AFFINITY": noPath, "LOOSE_HOPS": noPath, "HOPS": noPath,
+	"RISK_GROUPS": noPath, "AFFINITY": noPath, "LOOSE_HOPS": noPath, "HOPS": noPath, "SID_DEPTH": noPath,
 	"SEARCH_BOUND": noPath, "QUOTA": noResource, "POLICY": unauthorized, "BAD_REQUEST": service, "OUTDATED": service,
 }
 

@@ -39,6 +39,8 @@ const (
 	Hops Code = "HOPS"
 	// Latency: there are paths, all of them too slow or of unknown delay, at any rate.
 	Latency Code = "LATENCY"
+	// SIDDepth: there are paths, none of them pinned by so short a segment list, at any rate.
+	SIDDepth Code = "SID_DEPTH"
 	// NoBackup: there is a path with room, but no second one apart from it, at any rate.
 	NoBackup Code = "NO_BACKUP"
 	// Capacity: there are paths, and none has room. The blockers say where it is missing.
@@ -103,6 +105,8 @@ const (
 	LessVolume OfferKind = "LESS_VOLUME"
 	// MoreHops is the fewest links that a path with room has.
 	MoreHops OfferKind = "MORE_HOPS"
+	// MoreSIDs is the shortest segment list that pins a path with room.
+	MoreSIDs OfferKind = "MORE_SIDS"
 	// OtherGroups keeps of the affinities what the path with the fewest links that do not match them allows.
 	OtherGroups OfferKind = "OTHER_GROUPS"
 	// NotVia leaves out one loose hop, or all of them.
@@ -112,9 +116,9 @@ const (
 // Offer is a request that is granted.
 type Offer struct {
 	Kind OfferKind
-	// Change is what is lost, in thousandths of what was requested: of the rate, the bytes, the delay, the links, or
-	// the length of the window (a day if that is open-ended). A backup counts as half, and so do affinities and loose
-	// hops.
+	// Change is what is lost, in thousandths of what was requested: of the rate, the bytes, the delay, the links, the
+	// segments, or the length of the window (a day if that is open-ended). A backup counts as half, and so do
+	// affinities and loose hops.
 	Change  int64
 	Request Request
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/services/paths/cspf"
 	"github.com/millrace/millrace/services/paths/disjoint"
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/segments"
 )
 
 // Errors of the book; what is wrapped around them says which circuit or link.
@@ -26,9 +27,11 @@ type Book struct {
 	graph    *graph.Graph
 	links    []*calendar.Calendar
 	circuits map[string]booking
-	// workspace and pairs are the memory of searches.
+	sids     segments.SIDs
+	// workspace, pairs and segments are the memory of searches.
 	workspace *cspf.Workspace
 	pairs     *disjoint.Search
+	segments  *segments.Finder
 }
 
 // booking is a circuit in the book: its links are those of the path, then those of the backup.
@@ -41,7 +44,7 @@ type booking struct {
 
 // NewBook is a book without circuits. Where the network changes, the next book is made of the new graph and the grants.
 func NewBook(g *graph.Graph, limits func(graph.Link) Limits) (*Book, error) {
-	b := &Book{graph: g, circuits: map[string]booking{}, workspace: &cspf.Workspace{}, pairs: &disjoint.Search{}}
+	b := &Book{graph: g, circuits: map[string]booking{}, workspace: &cspf.Workspace{}, pairs: &disjoint.Search{}, segments: &segments.Finder{}}
 	for l := range int32(g.Links()) {
 		most := limits(g.Link(l))
 		c, err := calendar.New(most.Soft, most.Hard)
@@ -52,6 +55,9 @@ func NewBook(g *graph.Graph, limits func(graph.Link) Limits) (*Book, error) {
 	}
 	return b, nil
 }
+
+// SetSIDs says which routers and links have SIDs. Without it all do.
+func (b *Book) SetSIDs(sids segments.SIDs) { b.sids = sids }
 
 // Enter books a grant, all of it or nothing. It is calendar.ErrFull where something else was booked since it was
 // granted.

@@ -47,7 +47,7 @@ func (a *ask) best() route {
 
 // request is what services/paths is asked for, but for what must not be used and what is free.
 func (a *ask) request() cspf.Request {
-	q := cspf.Request{From: a.from, To: a.to, Metric: a.Metric, Via: a.via, MaxLabels: maxLabels}
+	q := cspf.Request{From: a.from, To: a.to, Metric: a.Metric, Via: a.via, MaxLabels: maxLabels, MaxSegments: a.MaxSIDs, SIDs: a.sids}
 	if a.maxDelay != noBound {
 		q.MaxDelay = a.maxDelay
 	}
@@ -164,10 +164,10 @@ func (a *ask) disjoint(fits func(int32) bool, m graph.Metric) route {
 // kinds are what services/paths/disjoint calls the protections.
 var kinds = [...]disjoint.Kind{LinkDisjoint: disjoint.Links, NodeDisjoint: disjoint.Nodes, RiskDisjoint: disjoint.NodesAndGroups}
 
-// within reports whether both paths are within the bounds on delay and links.
+// within reports whether both paths are within the bounds on delay, links and segments.
 func (a *ask) within(r route) bool {
 	inTime := a.maxDelay == noBound || a.sum(r.path) <= a.maxDelay && a.sum(r.backup) <= a.maxDelay
-	return inTime && len(r.path) <= int(a.maxHops) && len(r.backup) <= int(a.maxHops)
+	return inTime && len(r.path) <= int(a.maxHops) && len(r.backup) <= int(a.maxHops) && a.pinned(r.path) && a.pinned(r.backup)
 }
 
 // sum of the delays of links, which are known.
@@ -187,7 +187,9 @@ func (a *ask) everyPair(fits func(int32) bool) route {
 	var backup []int32
 	tries, givenUp := 0, false
 	path := s.run(nil, func(last int32) bool {
-		tries++
+		if tries++; !a.pinned(s.path(last)) {
+			return tries == maxFirst
+		}
 		second := other.single(fits, a.Metric, a.disjointTo(s.path(last)))
 		backup, givenUp = second.path, givenUp || second.givenUp
 		return second.found() || tries == maxFirst
@@ -235,6 +237,9 @@ func (a *ask) volume(want int64) route {
 	var best []Slot
 	short := false
 	path := s.run(a.whole(), func(last int32) bool {
+		if !a.pinned(s.path(last)) {
+			return false
+		}
 		var ok bool
 		best, ok = fewest(slots(s.labels[last].free, a.End), want)
 		short = short || !ok
@@ -255,7 +260,8 @@ type timeSearch struct {
 
 func (a *ask) overTime(least func() int64) *timeSearch {
 	s := &timeSearch{search: a.search(a.graph.Weights(a.Metric)), least: least, profiles: make([][]piece, a.graph.Links())}
-	s.every = len(a.via) > 0 // or a partial path could be passed over for one that cannot go on without a loop
+	// A partial path must not be passed over for one that cannot go on without a loop, or that needs more segments.
+	s.every = len(a.via) > 0 || a.MaxSIDs > 0
 	s.extend = func(free []piece, l int32) ([]piece, bool) {
 		free = s.with(free, l)
 		return free, carries(slots(free, a.End)) >= s.least()
@@ -281,6 +287,9 @@ func (s *timeSearch) alone(l int32) bool { return s.lacks(l, s.least()) <= 0 }
 func (a *ask) mostVolume() (most int64, givenUp bool) {
 	s := a.overTime(func() int64 { return most + 1 })
 	s.run(a.whole(), func(last int32) bool {
+		if !a.pinned(s.path(last)) {
+			return false
+		}
 		most = max(most, carries(largest(slots(s.labels[last].free, a.End))))
 		return false
 	})

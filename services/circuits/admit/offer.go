@@ -44,6 +44,8 @@ func (a *ask) attempts(r *Refusal) map[OfferKind]func() attempt {
 // attemptsBut are those that are not made of relaxations.
 func (a *ask) attemptsBut(c Code) map[OfferKind]func() attempt {
 	switch {
+	case c == SIDDepth:
+		return map[OfferKind]func() attempt{Slower: a.slower}
 	case c == RiskGroups || c == Affinity || c == LooseHops || c == Hops:
 		return nil
 	case a.Bytes > 0 && c != Latency:
@@ -59,7 +61,7 @@ func (a *ask) attemptsBut(c Code) map[OfferKind]func() attempt {
 }
 
 // offerKinds are all of them, in the order of offers that change as much.
-var offerKinds = []OfferKind{Later, LessRate, LaterDeadline, LessVolume, MoreHops, Slower, NotVia, OtherGroups, WithoutBackup, AsVolume}
+var offerKinds = []OfferKind{Later, LessRate, LaterDeadline, LessVolume, MoreHops, MoreSIDs, Slower, NotVia, OtherGroups, WithoutBackup, AsVolume}
 
 // offer keeps of the attempts what is granted when it is requested.
 func (a *ask) offer(r *Refusal) {

@@ -13,7 +13,7 @@ import (
 // TestEveryAnswerIsTheOracles: all simple paths, second by second, on small networks.
 func TestEveryAnswerIsTheOracles(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(900) {
+	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		w := newWorld(t, r)
 		for range 12 {
@@ -35,9 +35,9 @@ func TestEveryAnswerIsTheOracles(t *testing.T) {
 		}
 	}
 	for _, what := range []string{
-		"granted", string(NoPath), string(RiskGroups), string(Affinity), string(LooseHops), string(Hops), string(Latency), string(NoBackup), string(Capacity), string(WindowTooShort),
+		"granted", string(NoPath), string(RiskGroups), string(Affinity), string(LooseHops), string(Hops), string(Latency), string(SIDDepth), string(NoBackup), string(Capacity), string(WindowTooShort),
 		string(Later), string(LessRate), string(Slower), string(WithoutBackup), string(AsVolume), string(LaterDeadline), string(LessVolume),
-		string(MoreHops), string(NotVia), string(OtherGroups),
+		string(MoreHops), string(MoreSIDs), string(NotVia), string(OtherGroups),
 	} {
 		if seen[what] < 10 {
 			t.Errorf("%s was seen %d times only", what, seen[what])
@@ -77,7 +77,7 @@ func (w *world) judgeGrant(t *testing.T, seed uint64, q Request, g Grant) {
 			t.Fatalf("seed %d: %+v takes %v, and %v costs less", seed, q, path, p)
 		}
 	}
-	unbound := q.MaxDelay == 0 && q.MaxHops == 0 && len(q.Via) == 0
+	unbound := q.MaxDelay == 0 && q.MaxHops == 0 && q.MaxSIDs == 0 && len(q.Via) == 0
 	if best := w.cheapestPair(q, all); q.Protect != Unprotected && unbound && w.cost(q, path)+w.cost(q, spare) > best {
 		t.Fatalf("seed %d: %+v takes %v and %v, and a pair costs %d", seed, q, path, spare, best)
 	}
@@ -159,7 +159,8 @@ func (w *world) code(q Request) Code {
 		{Affinity, func() { one.IncludeAny, one.IncludeAll, one.Exclude = q.IncludeAny, q.IncludeAll, q.Exclude }},
 		{LooseHops, func() { one.Via = q.Via }},
 		{Hops, func() { one.MaxHops = q.MaxHops }},
-		{Latency, func() { one = q }},
+		{Latency, func() { one = q; one.MaxSIDs = 0 }},
+		{SIDDepth, func() { one = q }},
 	} {
 		if step.add(); len(w.paths(one)) == 0 {
 			return step.code
@@ -178,7 +179,7 @@ func (w *world) code(q Request) Code {
 func (w *world) judgeBlockers(t *testing.T, seed uint64, q Request, blockers []Blocker) {
 	t.Helper()
 	in, volume := map[int32]bool{}, w.volumeLacks(q)
-	exact := q.MaxHops == 0 && len(q.Via) == 0 // else a partial path may end at a link that the oracle does not come to
+	exact := q.MaxHops == 0 && q.MaxSIDs == 0 && len(q.Via) == 0 // else a partial path may end at a link that the oracle does not come to
 	if q.Bytes > 0 && exact && len(blockers) != len(volume) {
 		t.Fatalf("seed %d: %+v: blockers %+v, want %v", seed, q, blockers, volume)
 	}
@@ -213,7 +214,7 @@ func (w *world) volumeLacks(q Request) map[int32]int64 {
 	out, want := map[int32]int64{}, q.Bytes*8
 	average := func(lacks int64) int64 { return (lacks + q.End - q.Start - 1) / (q.End - q.Start) }
 	slow := q
-	slow.MaxDelay, slow.MaxHops, slow.Via, slow.Metric = 0, 0, nil, graph.IGP
+	slow.MaxDelay, slow.MaxHops, slow.MaxSIDs, slow.Via, slow.Metric = 0, 0, 0, nil, graph.IGP
 	alone := func(p []int32) bool {
 		return !slices.ContainsFunc(p, func(l int32) bool { return w.bits([]int32{l}, q) < want })
 	}
@@ -274,6 +275,8 @@ func change(q Request, o Offer) int64 {
 		lost, of = max(o.Request.MaxDelay-q.MaxDelay, 0), q.MaxDelay
 	case MoreHops:
 		lost, of = int64(o.Request.MaxHops-q.MaxHops), int64(q.MaxHops)
+	case MoreSIDs:
+		lost, of = int64(o.Request.MaxSIDs-q.MaxSIDs), int64(q.MaxSIDs)
 	case WithoutBackup, NotVia, OtherGroups:
 		lost, of = 1, 2
 	}
@@ -285,7 +288,7 @@ func (w *world) judgeOffers(t *testing.T, seed uint64, q Request, r *Refusal) {
 	t.Helper()
 	w.judgeRelaxations(t, seed, q, r)
 	for _, kind := range offerKinds {
-		if kind == NotVia || kind == OtherGroups || kind == MoreHops && (q.Bytes > 0 || q.Protect != Unprotected) {
+		if kind == NotVia || kind == OtherGroups || (kind == MoreHops || kind == MoreSIDs) && (q.Bytes > 0 || q.Protect != Unprotected) {
 			continue // judged by what it makes
 		}
 		want, ok := w.best(q, kind, r.Code)
@@ -297,7 +300,7 @@ func (w *world) judgeOffers(t *testing.T, seed uint64, q Request, r *Refusal) {
 }
 
 func same(a, b Request) bool {
-	return a.ID == b.ID && a.Window == b.Window && a.Rate == b.Rate && a.Bytes == b.Bytes && a.MaxDelay == b.MaxDelay && a.MaxHops == b.MaxHops && a.Protect == b.Protect
+	return a.ID == b.ID && a.Window == b.Window && a.Rate == b.Rate && a.Bytes == b.Bytes && a.MaxDelay == b.MaxDelay && a.MaxHops == b.MaxHops && a.MaxSIDs == b.MaxSIDs && a.Protect == b.Protect
 }
 
 // best tries the changes of one kind, the smallest first.
@@ -325,6 +328,8 @@ func (w *world) best(q Request, kind OfferKind, c Code) (Request, bool) {
 		return try(100, func(i int64, q *Request) { q.MaxDelay += i })
 	case kind == MoreHops && q.MaxHops > 0 && c != NoPath:
 		return try(seconds, func(i int64, q *Request) { q.MaxHops += int(i) })
+	case kind == MoreSIDs && q.MaxSIDs > 0 && c != NoPath:
+		return try(seconds, func(i int64, q *Request) { q.MaxSIDs += int(i) })
 	case kind == WithoutBackup && q.Protect != Unprotected:
 		return try(1, func(_ int64, q *Request) { q.Protect = Unprotected })
 	case kind == AsVolume && fixed && c == Capacity && q.End < calendar.Forever && q.Protect == Unprotected && q.Rate*(q.End-q.Start) >= 8:

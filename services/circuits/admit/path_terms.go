@@ -21,6 +21,9 @@ type PathTerms struct {
 	Via []string
 	// MaxHops is the most links of the path, and of the backup; 0: no bound.
 	MaxHops int
+	// MaxSIDs is the longest segment list that may be needed to pin the path, and the backup (RFC 8491, maximum SID
+	// depth); 0: no bound.
+	MaxSIDs int
 }
 
 // Bounds of a PathTerms.
@@ -29,6 +32,8 @@ const (
 	MaxVia = 8
 	// MaxHops is the largest bound on links.
 	MaxHops = 255
+	// MaxSIDs is the largest bound on segments.
+	MaxSIDs = 255
 )
 
 // noHops is a bound that no path reaches.
@@ -49,6 +54,8 @@ func (w *PathTerms) check() (field, reason string) {
 		return "via", fmt.Sprintf("%d loose hops are more than %d", len(w.Via), MaxVia)
 	case w.MaxHops < 0 || w.MaxHops > MaxHops:
 		return "max_hops", fmt.Sprintf("%d are not between 0, for any number, and %d", w.MaxHops, MaxHops)
+	case w.MaxSIDs < 0 || w.MaxSIDs > MaxSIDs:
+		return "max_sids", fmt.Sprintf("%d are not between 0, for any number, and %d", w.MaxSIDs, MaxSIDs)
 	case w.MaxHops > 0 && w.MaxHops <= len(w.Via):
 		return "max_hops", fmt.Sprintf("a path by %d loose hops has %d links at least", len(w.Via), len(w.Via)+1)
 	}
@@ -130,7 +137,7 @@ func (a *ask) timed() bool { return a.maxDelay != noBound || a.Metric == graph.D
 // loose is the request with nothing but its exclusions.
 func (a *ask) loose() *ask {
 	out := *a
-	out.barred, out.via, out.maxHops, out.maxDelay, out.Metric = a.excluded, nil, noHops, noBound, graph.Hops
+	out.barred, out.via, out.maxHops, out.maxDelay, out.Metric, out.MaxSIDs = a.excluded, nil, noHops, noBound, graph.Hops, 0
 	return &out
 }
 
@@ -149,6 +156,7 @@ func (a *ask) pathCode(givenUp bool) Code {
 		{LooseHops, func() { l.via = a.via }},
 		{Hops, func() { l.maxHops = a.maxHops }},
 		{Latency, func() { l.maxDelay, l.Metric = a.maxDelay, a.Metric }},
+		{SIDDepth, func() { l.MaxSIDs = a.MaxSIDs }},
 	} {
 		if step.code == SearchBound && givenUp {
 			return SearchBound
@@ -162,6 +170,15 @@ func (a *ask) pathCode(givenUp bool) Code {
 		}
 	}
 	return ""
+}
+
+// pinned reports whether few enough segments pin a path.
+func (a *ask) pinned(path []int32) bool {
+	if a.MaxSIDs == 0 {
+		return true
+	}
+	count := a.segments.Count(a.graph, path, &a.sids)
+	return count >= 0 && count <= a.MaxSIDs
 }
 
 // measure is the metric by which it is found out whether there is a path: by delay, links of unknown delay are none.

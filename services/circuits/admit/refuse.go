@@ -50,7 +50,7 @@ func (a *ask) relax(r *Refusal) string {
 }
 
 // code is of the first thing that is in the way when one is given after the other: a path, one apart from risk groups,
-// one of its kind, one by its loose hops, a short one, a fast one, a backup, time.
+// one of its kind, one by its loose hops, a short one, a fast one, one of few segments, a backup, time.
 func (a *ask) code(givenUp bool) Code {
 	if c := a.pathCode(givenUp); c != "" {
 		return c
@@ -119,7 +119,7 @@ func (a *ask) ends(s *timeSearch) map[int32]int64 {
 		back.step(func(l int32) bool { return !a.barred[l] })
 	}
 	missing := map[int32]int64{}
-	s.every = false
+	s.every = a.MaxSIDs > 0 // or one that needs more segments could stand for it
 	s.extend = func(free []piece, l int32) ([]piece, bool) {
 		free = s.with(free, l)
 		lacks := s.least() - carries(slots(free, a.End))
@@ -151,6 +151,8 @@ func (a *ask) reason(r *Refusal) string {
 			return "no path " + way + " is of links whose delay is known"
 		}
 		return fmt.Sprintf("no path %s is within %d µs", way, a.MaxDelay)
+	case SIDDepth:
+		return fmt.Sprintf("no path %s is pinned by %d segments at most", way, a.MaxSIDs)
 	case WindowTooShort:
 		return fmt.Sprintf("%d bytes at %d bit/s take longer than %s", a.Bytes, a.Rate, span(a.Window))
 	case NoBackup:

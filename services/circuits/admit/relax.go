@@ -11,7 +11,8 @@ import (
 type Relaxation struct {
 	// Field of the request. Affinities is that of IncludeAny, IncludeAll and Exclude together.
 	Field string
-	// By is how much less rate in bit/s, or how many µs or links more; 0 where names say what is to change.
+	// By is how much less rate in bit/s, or how many µs, links or segments more; 0 where names say what is to change,
+	// or where no segment list pins a path.
 	By int64
 	// Links that lack room, or whose delay is not known, or that would have to be allowed. Nodes that would have to be
 	// allowed, or that would not be passed.
@@ -26,7 +27,7 @@ const Affinities = "affinities"
 
 // constrained reports whether there is anything to relax but the rate.
 func (a *ask) constrained() bool {
-	return a.timed() || a.maxHops != noHops || len(a.via)+len(a.WithoutLinks)+len(a.WithoutNodes)+len(a.ApartFrom)+len(a.ExcludeRiskGroups) > 0 ||
+	return a.timed() || a.maxHops != noHops || a.MaxSIDs > 0 || len(a.via)+len(a.WithoutLinks)+len(a.WithoutNodes)+len(a.ApartFrom)+len(a.ExcludeRiskGroups) > 0 ||
 		a.IncludeAny|a.IncludeAll|a.Exclude != 0
 }
 
@@ -56,7 +57,7 @@ func (a *ask) explain() *cspf.Explanation {
 func (a *ask) relaxations(e *cspf.Explanation) (out []Relaxation) {
 	fields := map[cspf.Constraint]string{
 		cspf.Rate: "rate", cspf.Delay: "max_delay", cspf.Hops: "max_hops", cspf.Affinity: Affinities, cspf.LooseHops: "via", cspf.Nodes: "without_nodes",
-		cspf.SRLGs: "exclude_risk_groups",
+		cspf.SRLGs: "exclude_risk_groups", cspf.Segments: "max_sids",
 	}
 	for _, r := range e.Relaxations {
 		is := Relaxation{Field: fields[r.Kind], By: r.By, Links: a.names(r.Links), RiskGroups: r.Groups, kind: r.Kind}
@@ -96,6 +97,8 @@ func (a *ask) relaxed(r *Refusal) map[OfferKind]func() attempt {
 		switch x.kind {
 		case cspf.Hops:
 			out[MoreHops] = func() attempt { return a.moreHops(int(x.By)) }
+		case cspf.Segments:
+			out[MoreSIDs] = func() attempt { return a.moreSIDs(int(x.By)) }
 		case cspf.Affinity:
 			out[OtherGroups] = func() attempt { return a.otherGroups(x.Links) }
 		case cspf.LooseHops:
@@ -115,6 +118,15 @@ func (a *ask) moreHops(by int) attempt {
 	r := a.Request
 	r.MaxHops += by
 	return a.grantedOnly(r, thousandths(int64(by), int64(a.MaxHops)))
+}
+
+func (a *ask) moreSIDs(by int) attempt {
+	if by == 0 {
+		return attempt{} // no list pins a path
+	}
+	r := a.Request
+	r.MaxSIDs += by
+	return a.grantedOnly(r, thousandths(int64(by), int64(a.MaxSIDs)))
 }
 
 func (a *ask) notVia(nodes []string) attempt {

@@ -23,6 +23,11 @@ func (w *world) judgeRelaxations(t *testing.T, seed uint64, q Request, r *Refusa
 			enough.MaxHops, less.MaxHops = q.MaxHops+int(x.By), q.MaxHops+int(x.By)-1
 		case Affinities:
 			enough.IncludeAny, enough.IncludeAll, enough.Exclude = 0, 0, 0
+		case "max_sids":
+			if x.By == 0 {
+				continue // no list pins a path
+			}
+			enough.MaxSIDs, less.MaxSIDs = q.MaxSIDs+int(x.By), q.MaxSIDs+int(x.By)-1
 		case "exclude_risk_groups":
 			enough.ExcludeRiskGroups = slices.DeleteFunc(slices.Clone(q.ExcludeRiskGroups), func(n uint32) bool { return slices.Contains(x.RiskGroups, n) })
 		case "via":
@@ -82,6 +87,7 @@ func TestARefusalSaysWhatBinds(t *testing.T) {
 		{func(r *Request) { r.Via = []string{"b", "c"} }, LooseHops, "no path from a to d passes the loose hops in their order without a loop; there would be one not via router c"},
 		{func(r *Request) { r.MaxHops = 1 }, Hops, "no path from a to d has 1 links at most; there would be one with 1 hop more"},
 		{func(r *Request) { r.MaxDelay = 1999 }, Latency, "no path from a to d is within 1999 µs; there would be one with 1 µs more"},
+		{func(r *Request) { r.WithoutLinks, r.MaxSIDs = []string{"ab"}, 1 }, SIDDepth, "no path from a to d is pinned by 1 segments at most; there would be one over link ab, or with 1 more in the segment list"},
 		{func(r *Request) { r.MaxDelay, r.MaxHops = 1999, 1 }, Hops, "no path from a to d has 1 links at most; no single constraint is to blame, but there would be one without the delay and the hops"},
 	} {
 		r := fromAToD("1", gbit)

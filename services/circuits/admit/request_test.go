@@ -53,10 +53,12 @@ func TestWhatMeansNothingIsRefusedByItsField(t *testing.T) {
 		{"without_nodes", func(r *Request) { r.WithoutNodes = names(1001) }},
 		{"apart_from", func(r *Request) { r.ApartFrom = names(1001) }},
 		{"", func(r *Request) {
-			r.PathTerms = PathTerms{Metric: graph.Hops, IncludeAny: 3, IncludeAll: 1, Exclude: 2, Via: names(8), MaxHops: 255, ExcludeRiskGroups: make([]uint32, 1000)}
+			r.PathTerms = PathTerms{Metric: graph.Hops, IncludeAny: 3, IncludeAll: 1, Exclude: 2, Via: names(8), MaxHops: 255, ExcludeRiskGroups: make([]uint32, 1000), MaxSIDs: 255}
 		}},
 		{"", func(r *Request) { r.Via, r.MaxHops = names(8), 9 }},
 		{"metric", func(r *Request) { r.Metric = graph.Hops + 1 }},
+		{"max_sids", func(r *Request) { r.MaxSIDs = -1 }},
+		{"max_sids", func(r *Request) { r.MaxSIDs = 256 }},
 		{"exclude_risk_groups", func(r *Request) { r.ExcludeRiskGroups = make([]uint32, 1001) }},
 		{"exclude", func(r *Request) { r.IncludeAll, r.Exclude = 6, 2 }},
 		{"include_any", func(r *Request) { r.IncludeAny, r.Exclude = 6, 14 }},

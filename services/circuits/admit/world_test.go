@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/segments"
 )
 
 // seconds is how many the oracle counts one by one; the last one stands for all that follow.
@@ -19,6 +20,7 @@ type world struct {
 	soft, hard []int64
 	left       [][seconds + 1]int64
 	ids        int
+	sids       segments.SIDs
 }
 
 // newWorld is a small network at random: parallel links, links that go one way only, unknown delays, risk groups.
@@ -48,10 +50,18 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 		t.Fatal(err)
 	}
 	w := &world{left: make([][seconds + 1]int64, g.Links())}
+	w.sids = segments.SIDs{Node: make([]bool, g.Nodes()), Adjacency: make([]bool, g.Links())}
+	for n := range w.sids.Node {
+		w.sids.Node[n] = r.IntN(5) > 0
+	}
+	for l := range w.sids.Adjacency {
+		w.sids.Adjacency[l] = r.IntN(2) == 0
+	}
 	w.Book, err = NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity * 3 / 4, Hard: l.Capacity} })
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.SetSIDs(w.sids)
 	for l := range int32(g.Links()) {
 		w.soft, w.hard = append(w.soft, g.Capacity(l)*3/4), append(w.hard, g.Capacity(l))
 		for s := range w.left[l] {
@@ -142,7 +152,7 @@ func (w *world) ask(r *rand.Rand) Request {
 		}
 	}
 	slices.Sort(q.ApartFrom)
-	if r.IntN(3) == 0 {
+	if r.IntN(2) == 0 {
 		q.PathTerms = w.pathTerms(r, q)
 	}
 	return q
@@ -150,8 +160,11 @@ func (w *world) ask(r *rand.Rand) Request {
 
 // pathTerms is what else a request may want of its path.
 func (w *world) pathTerms(r *rand.Rand, q Request) (out PathTerms) {
-	if r.IntN(2) == 0 {
+	switch r.IntN(6) {
+	case 0, 1:
 		return PathTerms{MaxHops: 1 + r.IntN(2)}
+	case 2, 3:
+		return PathTerms{MaxSIDs: 1 + r.IntN(2)}
 	}
 	out.Metric = graph.Metric(r.IntN(4))
 	if r.IntN(3) == 0 {
@@ -173,6 +186,9 @@ func (w *world) pathTerms(r *rand.Rand, q Request) (out PathTerms) {
 	if r.IntN(3) == 0 {
 		out.MaxHops = len(out.Via) + 1 + r.IntN(2)
 	}
+	if r.IntN(3) == 0 {
+		out.MaxSIDs = 1 + r.IntN(3)
+	}
 	return out
 }
 
@@ -191,7 +207,7 @@ func (w *world) paths(q Request) [][]int32 {
 	var walk func(at int32, seen []int32, path []int32)
 	walk = func(at int32, seen []int32, path []int32) {
 		if at == to {
-			if (w.delay(path) <= q.MaxDelay || q.MaxDelay == 0) && (len(path) <= q.MaxHops || q.MaxHops == 0) && w.passes(path, q.Via) {
+			if (w.delay(path) <= q.MaxDelay || q.MaxDelay == 0) && (len(path) <= q.MaxHops || q.MaxHops == 0) && w.passes(path, q.Via) && w.pinnedBy(path, q.MaxSIDs) {
 				out = append(out, slices.Clone(path))
 			}
 			return
@@ -204,6 +220,12 @@ func (w *world) paths(q Request) [][]int32 {
 	}
 	walk(from, []int32{from}, nil)
 	return out
+}
+
+// pinnedBy reports whether so many segments pin a path; 0 are any number.
+func (w *world) pinnedBy(path []int32, most int) bool {
+	count := new(segments.Finder).Count(w.graph, path, &w.sids)
+	return most == 0 || count >= 0 && count <= most
 }
 
 // passes reports whether a path has routers in their order.

@@ -28,6 +28,8 @@ var bounds = map[string]object{
 	"Terms.include_all":             groups,
 	"Terms.exclude":                 groups,
 	"Terms.max_hops":                {"minimum": 0, "maximum": 255},
+	"Terms.max_sids":                {"minimum": 0, "maximum": 255},
+	"PathTerms.max_sids":            {"minimum": 0, "maximum": 255},
 	"Terms.exclude_risk_groups":     {"maxItems": 100},
 	"PathTerms.exclude_risk_groups": {"maxItems": 100},
 	"PathTerms.without_links":       list(100, text(1, 100)),

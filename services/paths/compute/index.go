@@ -32,13 +32,11 @@ func NewIndex(t *topo.Graph) (*Index, error) {
 	x := &Index{topo: t, g: g, number: make(map[netip.Addr]int32, g.Nodes()), links: make([]*topo.Link, g.Links())}
 	for i, n := range t.Nodes() {
 		x.number[n.ID] = int32(i)
-		x.sids.Node = append(x.sids.Node, hasSID(n))
 	}
+	x.sids = SIDs(t, g)
 	x.pinned = new(segments.Finder).Pinned(g)
-	x.sids.Adjacency = make([]bool, g.Links())
 	for l := range int32(g.Links()) {
 		x.links[l] = t.Link(g.Link(l).ID)
-		x.sids.Adjacency[l] = hasAdjacencySID(x.links[l])
 		x.pinned[l] = x.pinned[l] || x.sids.Adjacency[l]
 	}
 	return x, nil

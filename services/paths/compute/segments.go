@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/millrace/millrace/internal/topo"
+	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/segments"
 )
 
 // pin gives the path the shortest list of segments: node SIDs (as loopbacks), to
@@ -35,6 +37,22 @@ func (p *Path) pin(g *topo.Graph) error {
 		}
 	}
 	return nil
+}
+
+// SIDs are what routers and links of a topology offer to those of a graph that is made of it, and may have more.
+func SIDs(t *topo.Graph, g *graph.Graph) segments.SIDs {
+	s := segments.SIDs{Node: make([]bool, g.Nodes()), Adjacency: make([]bool, g.Links())}
+	for _, n := range t.Nodes() {
+		if at, ok := g.NodeIndex(n.ID.String()); ok {
+			s.Node[at] = hasSID(n)
+		}
+	}
+	for l := range int32(g.Links()) {
+		if link := t.Link(g.Link(l).ID); link != nil {
+			s.Adjacency[l] = hasAdjacencySID(link)
+		}
+	}
+	return s
 }
 
 // hasAdjacencySID reports whether a segment can go over the link. The first router finds its label by the far end's

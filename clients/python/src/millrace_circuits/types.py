@@ -52,6 +52,7 @@ Terms = TypedDict(
         "via": list[str],
         "max_hops": int,
         "exclude_risk_groups": list[int],
+        "max_sids": int,
     },
     total=False,
 )
@@ -69,6 +70,7 @@ class PathTerms(TypedDict, total=False):
     via: list[str]
     max_hops: int
     exclude_risk_groups: list[int]
+    max_sids: int
 
 
 class Repeat(TypedDict, total=False):

@@ -558,8 +558,11 @@ type Terms struct {
 	MaxHops int32 `protobuf:"varint,95,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
 	// Shared risk link groups (RFC 4203, section 1.3): path and backup use no link of one of these. At most 100.
 	ExcludeRiskGroups []uint32 `protobuf:"varint,96,rep,packed,name=exclude_risk_groups,json=excludeRiskGroups,proto3" json:"exclude_risk_groups,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The longest segment list that may be needed to pin the path, the return path, and the backup (maximum SID depth, RFC
+	// 8491); 0 for any. At most 255.
+	MaxSids       int32 `protobuf:"varint,97,opt,name=max_sids,json=maxSids,proto3" json:"max_sids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Terms) Reset() {
@@ -800,6 +803,13 @@ func (x *Terms) GetExcludeRiskGroups() []uint32 {
 		return x.ExcludeRiskGroups
 	}
 	return nil
+}
+
+func (x *Terms) GetMaxSids() int32 {
+	if x != nil {
+		return x.MaxSids
+	}
+	return 0
 }
 
 // Port is where frames enter and leave a network, at a router.
@@ -1556,8 +1566,8 @@ func (x *Transition) GetNote() string {
 // Refusal is why not, and what instead.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CAPACITY, VLAN_IN_USE, NO_PATH, RISK_GROUPS, AFFINITY, LOOSE_HOPS, HOPS, LATENCY, NO_BACKUP, WINDOW_TOO_SHORT,
-	// SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
+	// CAPACITY, VLAN_IN_USE, NO_PATH, RISK_GROUPS, AFFINITY, LOOSE_HOPS, HOPS, LATENCY, SID_DEPTH, NO_BACKUP,
+	// WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The field of the request that is wrong, if one is; of a batch terms[N] with N from 0, also where no field is.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
@@ -1668,7 +1678,7 @@ type Relaxation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A field of the terms; affinities are include_any, include_all and exclude together.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// How many bit/s less, or microseconds or links more. 0 where it is about
+	// How many bit/s less, or microseconds, links or segments more. 0 where no segment list pins a path, or where it is about
 	By int64 `protobuf:"varint,2,opt,name=by,proto3" json:"by,omitempty"`
 	// links, which lack room, are of unknown delay, are in other groups, or would have to be allowed,
 	Links []string `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`
@@ -1869,7 +1879,7 @@ func (x *Blocker) GetReservableBitsPerSecond() int64 {
 // Offer are terms that fit.
 type Offer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// LATER, LESS_RATE, SLOWER, MORE_HOPS, NOT_VIA, OTHER_GROUPS, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME,
+	// LATER, LESS_RATE, SLOWER, MORE_HOPS, MORE_SIDS, NOT_VIA, OTHER_GROUPS, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME,
 	// OTHER_VLAN, ABOVE_SOFT_CAP.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What is lost, in thousandths of the rate, the bytes or the length of the window.
@@ -2541,6 +2551,7 @@ type PathTerms struct {
 	Via                  []string               `protobuf:"bytes,9,rep,name=via,proto3" json:"via,omitempty"`
 	MaxHops              int32                  `protobuf:"varint,10,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
 	ExcludeRiskGroups    []uint32               `protobuf:"varint,11,rep,packed,name=exclude_risk_groups,json=excludeRiskGroups,proto3" json:"exclude_risk_groups,omitempty"`
+	MaxSids              int32                  `protobuf:"varint,12,opt,name=max_sids,json=maxSids,proto3" json:"max_sids,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2650,6 +2661,13 @@ func (x *PathTerms) GetExcludeRiskGroups() []uint32 {
 		return x.ExcludeRiskGroups
 	}
 	return nil
+}
+
+func (x *PathTerms) GetMaxSids() int32 {
+	if x != nil {
+		return x.MaxSids
+	}
+	return 0
 }
 
 type ModifyResponse struct {
@@ -5673,7 +5691,8 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xfe\t\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x99\n" +
+	"\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -5713,7 +5732,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\aexclude\x18] \x03(\x05R\aexclude\x12\x10\n" +
 	"\x03via\x18^ \x03(\tR\x03via\x12\x19\n" +
 	"\bmax_hops\x18_ \x01(\x05R\amaxHops\x12.\n" +
-	"\x13exclude_risk_groups\x18` \x03(\rR\x11excludeRiskGroupsB\v\n" +
+	"\x13exclude_risk_groups\x18` \x03(\rR\x11excludeRiskGroups\x12\x19\n" +
+	"\bmax_sids\x18a \x01(\x05R\amaxSidsB\v\n" +
 	"\t_priorityB\x11\n" +
 	"\x0f_setup_priority\"0\n" +
 	"\x04Port\x12\x12\n" +
@@ -5857,7 +5877,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"open_ended\x18\a \x01(\bR\topenEnded\x12\x17\n" +
 	"\adry_run\x18\b \x01(\bR\x06dryRun\x123\n" +
-	"\x04path\x18Z \x01(\v2\x1f.millrace.circuits.v1.PathTermsR\x04path\"\x9d\x03\n" +
+	"\x04path\x18Z \x01(\v2\x1f.millrace.circuits.v1.PathTermsR\x04path\"\xb8\x03\n" +
 	"\tPathTerms\x124\n" +
 	"\x16max_delay_microseconds\x18\x01 \x01(\x03R\x14maxDelayMicroseconds\x12#\n" +
 	"\rwithout_links\x18\x02 \x03(\tR\fwithoutLinks\x12'\n" +
@@ -5873,7 +5893,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x03via\x18\t \x03(\tR\x03via\x12\x19\n" +
 	"\bmax_hops\x18\n" +
 	" \x01(\x05R\amaxHops\x12.\n" +
-	"\x13exclude_risk_groups\x18\v \x03(\rR\x11excludeRiskGroups\"\x82\x01\n" +
+	"\x13exclude_risk_groups\x18\v \x03(\rR\x11excludeRiskGroups\x12\x19\n" +
+	"\bmax_sids\x18\f \x01(\x05R\amaxSids\"\x82\x01\n" +
 	"\x0eModifyResponse\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"L\n" +

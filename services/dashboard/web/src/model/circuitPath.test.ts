@@ -16,6 +16,7 @@ test("what terms want comes out of the form as it was", () => {
     maxDelayMicroseconds: 12_345n,
     metric: Metric.DELAY,
     maxHops: 4,
+    maxSids: 3,
     via: ["CR", "X"],
     withoutRouters: ["Y"],
     withoutLinks: ["10.0.0.1|10.1.0.1"],
@@ -36,6 +37,7 @@ test.each<[string, Partial<PathForm>, Partial<Record<keyof PathForm, string>>]>(
   ["nine routers on the way", { via: names(9).join(", ") }, { via: "9 are more than 8." }],
   ["a delay that is none", { delay: "fast" }, { delay: "Write a number such as 2.5." }],
   ["no links", { hops: "0" }, { hops: "Write a number from 1 to 255." }],
+  ["256 segments", { sids: "256" }, { sids: "Write a number from 1 to 255." }],
   ["a group that is none", { includeAll: "64" }, { includeAll: "Write numbers from 0 to 63." }],
   ["101 risk groups", { excludeRiskGroups: "7 ".repeat(101) }, { excludeRiskGroups: "101 are more than 100." }],
   [

@@ -7,6 +7,7 @@ export interface PathForm {
   delay: string;
   metric: Metric;
   hops: string;
+  sids: string;
   /** Routers, in order, and routers to avoid: names between commas or spaces. */
   via: string;
   without: string;
@@ -25,6 +26,7 @@ export const emptyPath: PathForm = {
   delay: "",
   metric: Metric.UNSPECIFIED,
   hops: "",
+  sids: "",
   via: "",
   without: "",
   withoutLinks: [],
@@ -40,7 +42,8 @@ type Wants = Omit<PathTerms, "$typeName" | "$unknown">;
 export type PathWants = { [K in keyof Wants]: Wants[K] };
 export type PathProblems = Partial<Record<keyof PathForm, string>>;
 
-const mostHops = 255;
+/** Of links, and of segments. */
+const mostBound = 255;
 const mostVia = 8;
 const lastGroup = 63;
 const lastRiskGroup = 2 ** 32 - 1;
@@ -66,13 +69,21 @@ export function wantsOf(form: PathForm): { path: PathWants; problems: PathProble
     if (numbers.includes(undefined)) problems[field] = `Write numbers from 0 to ${lastGroup}.`;
     return numbers.filter((n) => n !== undefined);
   };
+  /** A bound; 0 is none. */
+  const most = (field: "hops" | "sids") => {
+    if (form[field].trim() === "") return 0;
+    const bound = whole(form[field].trim(), 1, mostBound);
+    if (bound === undefined) problems[field] = `Write a number from 1 to ${mostBound}.`;
+    return bound ?? 0;
+  };
   const riskGroups = wordsOf(form.excludeRiskGroups).map((word) => whole(word, 0, lastRiskGroup));
   if (riskGroups.includes(undefined)) problems.excludeRiskGroups = `Write numbers from 0 to ${lastRiskGroup}.`;
   if (riskGroups.length > mostNames) problems.excludeRiskGroups = `${riskGroups.length} are more than ${mostNames}.`;
   const path: PathWants = {
     maxDelayMicroseconds: 0n,
     metric: form.metric,
-    maxHops: 0,
+    maxHops: most("hops"),
+    maxSids: most("sids"),
     via: names("via", wordsOf(form.via), mostVia),
     withoutRouters: names("without", wordsOf(form.without), mostNames),
     withoutLinks: names("withoutLinks", [...form.withoutLinks], mostNames),
@@ -87,11 +98,6 @@ export function wantsOf(form: PathForm): { path: PathWants; problems: PathProble
     if (delay === undefined) problems.delay = "Write a number such as 2.5.";
     else path.maxDelayMicroseconds = delay;
   }
-  if (form.hops.trim() !== "") {
-    const hops = whole(form.hops.trim(), 1, mostHops);
-    if (hops === undefined) problems.hops = `Write a number from 1 to ${mostHops}.`;
-    else path.maxHops = hops;
-  }
   const both = path.via.find((name) => path.withoutRouters.includes(name));
   if (both !== undefined) problems.via = `${both} is to be passed and to be avoided.`;
   const contradicts = path.exclude.find((n) => path.includeAll.includes(n));
@@ -104,6 +110,7 @@ export const pathFormOf = (t: Terms): PathForm => ({
   delay: t.maxDelayMicroseconds > 0n ? scaledDown(t.maxDelayMicroseconds, 3) : "",
   metric: t.metric,
   hops: t.maxHops > 0 ? String(t.maxHops) : "",
+  sids: t.maxSids > 0 ? String(t.maxSids) : "",
   via: t.via.join(", "),
   without: t.withoutRouters.join(", "),
   withoutLinks: t.withoutLinks,

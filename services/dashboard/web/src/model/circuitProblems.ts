@@ -20,6 +20,7 @@ const fields: Record<string, Field> = {
   max_delay_microseconds: "delay",
   metric: "metric",
   max_hops: "hops",
+  max_sids: "sids",
   via: "via",
   without_routers: "without",
   without_links: "withoutLinks",

@@ -15,6 +15,7 @@ export function wantedTexts(t: Terms): string[] {
   return [
     metrics[t.metric] ?? "",
     t.maxHops > 0 ? `${t.maxHops} links at most` : "",
+    t.maxSids > 0 ? `${t.maxSids} segments at most` : "",
     t.via.length > 0 ? `via ${t.via.join(", ")}` : "",
     groups("any", t.includeAny),
     groups("all", t.includeAll),

@@ -159,6 +159,7 @@ const refusals: Record<string, string> = {
   AFFINITY: "No path: none is of links of the groups that are wanted",
   LOOSE_HOPS: "No path: none passes the routers that are wanted, in their order",
   HOPS: "Too long: every path has more links than are allowed",
+  SID_DEPTH: "Too many segments: no path is pinned by as few as are allowed",
   LATENCY: "Too slow: every path exceeds the delay that is allowed",
   SEARCH_BOUND: "Not known: the search was given up",
   QUOTA: "Beyond the quota of the project",
@@ -209,6 +210,8 @@ export function offerText(o: Offer, asked: Terms, clock: Clock): string {
       return `Allow ${delayText(t.maxDelayMicroseconds)} of delay`;
     case "MORE_HOPS":
       return `Allow ${t.maxHops} links`;
+    case "MORE_SIDS":
+      return `Allow ${t.maxSids} segments`;
     case "NOT_VIA":
       return t.via.length > 0 ? `Only via ${t.via.join(", ")}` : "Whatever routers it passes";
     case "OTHER_GROUPS":
@@ -247,6 +250,7 @@ const offerKinds: Record<string, string> = {
   LESS_RATE: "a lower rate",
   SLOWER: "a slower path",
   MORE_HOPS: "a longer path",
+  MORE_SIDS: "a longer segment list",
   WITHOUT_BACKUP: "one without a backup",
   AS_VOLUME: "a volume",
   LATER_DEADLINE: "a later deadline",
@@ -267,6 +271,9 @@ export function relaxationText(r: Relaxation, linkName: LinkNames, nameOf: NameO
       return r.by > 0n ? `${delayText(r.by)} of delay more` : `if the delay of ${links} were known`;
     case "max_hops":
       return `${r.by} ${r.by === 1n ? "link" : "links"} more`;
+    case "max_sids":
+      if (r.by === 0n) return "if its routers had SIDs that pin it";
+      return `${r.by} ${r.by === 1n ? "segment" : "segments"} more`;
     case "affinities":
       return `whatever the groups of ${links}`;
     case "via":

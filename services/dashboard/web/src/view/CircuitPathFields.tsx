@@ -39,6 +39,9 @@ export function CircuitPathFields({ form, problems, onChange, own }: Props) {
       <Labelled name="Links" hint="at most" problem={problems.hops}>
         {(id) => <input id={id} inputMode="numeric" {...text("hops")} />}
       </Labelled>
+      <Labelled name="Segments" hint="at most" problem={problems.sids}>
+        {(id) => <input id={id} inputMode="numeric" {...text("sids")} />}
+      </Labelled>
       <Labelled name="Via" hint="routers in order" problem={problems.via}>
         {(id) => <input id={id} {...text("via")} />}
       </Labelled>
@@ -56,7 +59,7 @@ export function CircuitPathFields({ form, problems, onChange, own }: Props) {
       <Labelled name="No link group of" problem={problems.exclude}>
         {(id) => <input id={id} {...text("exclude")} />}
       </Labelled>
-      <Labelled name="Not over risk groups" hint="numbers" problem={problems.excludeRiskGroups}>
+      <Labelled name="No risk group of" hint="numbers" problem={problems.excludeRiskGroups}>
         {(id) => <input id={id} {...text("excludeRiskGroups")} />}
       </Labelled>
     </div>
