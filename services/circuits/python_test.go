@@ -3,6 +3,8 @@ package circuits
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -13,23 +15,43 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/rest"
 )
 
 const clients = "../../clients/python"
 
-// served is a service as programs reach it.
+// served is a service as programs reach it: with a token, which is one of annsToken and nocsToken.
 func (w *world) served() (*Component, string) {
 	c := w.start()
 	_, handler := c.REST()
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(rpc.Gate{Who: byToken}.Wrap(rest.Call, handler))
 	w.t.Cleanup(server.Close)
 	return c, server.URL
 }
 
-// python runs a program that has the client.
+const (
+	annsToken = "mrt_ann"
+	nocsToken = "mrt_noc"
+)
+
+func byToken(r *http.Request) (rights.Caller, error) {
+	switch r.Header.Get("Authorization") {
+	case "Bearer " + annsToken:
+		return rights.Caller{Name: "ann", Role: rights.Operator}, nil
+	case "Bearer " + nocsToken:
+		return rights.Caller{Name: "noc", Role: rights.Operator}, nil
+	case "":
+		return rights.Anonymous, nil
+	}
+	return rights.Caller{}, connect.NewError(connect.CodeUnauthenticated, errors.New("no such token"))
+}
+
+// python runs a program that has the client, and ann's token.
 func python(ctx context.Context, url string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "python3", args...)
 	cmd.Dir = clients
@@ -37,7 +59,7 @@ func python(ctx context.Context, url string, args ...string) *exec.Cmd {
 	if err != nil {
 		panic(err)
 	}
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+src, "PYTHONDONTWRITEBYTECODE=1", "MILLRACE_URL="+url)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+src, "PYTHONDONTWRITEBYTECODE=1", "MILLRACE_URL="+url, "MILLRACE_TOKEN="+annsToken, "MILLRACE_NOC_TOKEN="+nocsToken)
 	return cmd
 }
 
@@ -45,7 +67,7 @@ func TestPythonClient(t *testing.T) {
 	w := newWorld(t)
 	_, url := w.served()
 	out, err := python(t.Context(), url, "-m", "unittest", "discover", "-s", "tests", "-v").CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("Ran 11 tests")) {
+	if err != nil || !bytes.Contains(out, []byte("Ran 15 tests")) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -57,7 +79,7 @@ func TestPythonExample(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	marker := filepath.Join(t.TempDir(), "carried")
-	cmd := python(ctx, url, "examples/transfer.py", "--url", url, "--by", "ann", "--project", "astro", "--from", "a", "--to", "b",
+	cmd := python(ctx, url, "examples/transfer.py", "--url", url, "--project", "astro", "--from", "a", "--to", "b",
 		"--terabytes", "2", "--deadline", "2026-11-24T06:00:00Z", "--", "touch", marker)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -114,6 +136,7 @@ func TestCurlLinesOfTheHowTo(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Env = append(os.Environ(), "MILLRACE_TOKEN="+annsToken)
 	out, err := cmd.CombinedOutput()
 	if err != nil || ran < 3 || strings.Contains(string(out), `"type":"urn:`) || !strings.Contains(string(out), "STATE_CANCELLED") {
 		t.Errorf("%d blocks: %v\n%s", ran, err, out)

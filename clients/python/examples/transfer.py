@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Carry so many bytes by a deadline over a circuit of their own.
 
-    transfer.py --url http://127.0.0.1:8080 --by ann --project astro --from pe1 --to pe2 \
+    MILLRACE_TOKEN=... transfer.py --url http://127.0.0.1:8080 --project astro --from pe1 --to pe2 \
         --terabytes 20 --deadline 2026-11-24T06:00:00Z -- rsync -a /data/run7/ archive:/data/run7/
 
 It books the volume, waits until the circuit is active, runs the command, and releases the circuit. The exit code is the
@@ -19,7 +19,10 @@ from millrace_circuits import Circuits, Refused, TimedOut
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Carry so many bytes by a deadline over a circuit of their own.")
-    for name in ("url", "by", "project", "from", "to", "deadline"):
+    parser.add_argument("--url", required=True, action="append", help="of the control plane; once for each replica")
+    parser.add_argument("--by", default="", help="who asks, where there are no logins")
+    parser.add_argument("--ca", help="file of the CA that signed its certificate")
+    for name in ("project", "from", "to", "deadline"):
         parser.add_argument(f"--{name}", required=True, dest=name if name != "from" else "source")
     parser.add_argument("--terabytes", required=True, type=float)
     parser.add_argument("--wait", type=float, default=86_400, help="seconds to wait until the circuit is active")
@@ -29,7 +32,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     args = arguments()
-    circuits = Circuits(args.url, by=args.by)
+    circuits = Circuits(args.url, args.by, ca=args.ca)
     try:
         circuit = circuits.request({
             "project": args.project, "from": args.source, "to": args.to,

@@ -1,4 +1,4 @@
-"""Run by services/circuits/python_test.go, which says in MILLRACE_URL where a service with a free network is."""
+"""Run by services/circuits/python_test.go: in MILLRACE_URL is a service with a free network, in MILLRACE_TOKEN ann's token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Service(unittest.TestCase):
     """Against the real service."""
 
     def setUp(self) -> None:
-        self.circuits = Circuits(URL, by="ann")
+        self.circuits = Circuits(URL)
         self.addCleanup(lambda: [self.circuits.release(c["id"]) for c in self.circuits.list(states=["STATE_SCHEDULED", "STATE_COMMITTED", "STATE_HELD"])])
 
     def test_a_circuit_is_booked_once_read_modified_and_released(self) -> None:
@@ -72,7 +72,7 @@ class Service(unittest.TestCase):
         self.assertEqual((quota["circuits"], quota["highest_bits_per_second"], quota["booked_gbit_hours"]), (3, 2 * GIGA, 48.0))
 
     def test_maintenance_says_whom_it_hits_and_keeps_others_off(self) -> None:
-        noc, one = Circuits(URL, by="noc"), self.circuits.request(terms(4))
+        noc, one = Circuits(URL, token=os.environ["MILLRACE_NOC_TOKEN"]), self.circuits.request(terms(4))
         links = [hop["link"] for hop in one["path"]]
         plan = {"links": links, "start": NIGHT, "end": NIGHT + timedelta(hours=1), "reason": "optics"}
         with self.assertRaises(Refused) as no:
@@ -103,7 +103,34 @@ class Service(unittest.TestCase):
         statement = self.circuits.statement("astro")
         self.assertEqual((statement["project"], statement["carried_unknown"]), ("astro", True))
         with self.assertRaises(Unavailable):  # there is no flow store here
-            Circuits(URL, by="ann", patience=0).usage(one["id"])
+            Circuits(URL, patience=0).usage(one["id"])
+
+    def test_a_dry_run_books_and_changes_nothing(self) -> None:
+        would = self.circuits.request_all([terms(5), terms(5)], dry_run=True)
+        self.assertEqual([c["slots"][0]["rate_bits_per_second"] for c in would], [5 * GIGA] * 2)
+        with self.assertRaises(Refused) as no:
+            self.circuits.request_all([terms(5)] * 3, dry_run=True)
+        self.assertEqual((no.exception.code, no.exception.field), ("CAPACITY", "terms[2]"))
+        self.assertEqual(list(self.circuits.list(states=["STATE_SCHEDULED"])), [])
+        one = self.circuits.request(terms(4))
+        more = self.circuits.modify(one, rate_bits_per_second=5 * GIGA, dry_run=True)
+        self.assertEqual(more["slots"][0]["rate_bits_per_second"], 5 * GIGA)
+        with self.assertRaises(Refused) as much:
+            self.circuits.modify(one, rate_bits_per_second=50 * GIGA, dry_run=True)
+        self.assertEqual(much.exception.code, "CAPACITY")
+        self.assertEqual(self.circuits.get(one["id"]), one)
+
+    def test_who_has_no_token_is_let_in_nowhere(self) -> None:
+        for token in "", "mrt_stale":
+            with self.assertRaises(Problem) as no:
+                Circuits(URL, by="ann", token=token).request(terms(1))
+            self.assertEqual((no.exception.status, no.exception.code), (401, "UNAUTHENTICATED"))
+        one = Circuits(URL, by="noc").request(terms(1))
+        self.assertEqual(one["holder"], "ann")  # by her token, whatever is said
+
+    def test_another_replica_is_asked_where_one_is_away(self) -> None:
+        circuits = Circuits(["http://127.0.0.1:9", URL], patience=0)
+        self.assertEqual(list(circuits.list(states=["STATE_ACTIVE"])), [])
 
     def test_errors_are_problems(self) -> None:
         with self.assertRaises(Problem) as wrong:
@@ -145,6 +172,30 @@ class Lost(unittest.TestCase):
         self.assertEqual((len(asked), len(set(asked))), (3, 1))
         with self.assertRaises(Unavailable):
             Circuits(url, by="ann", patience=0).get("c")
+
+
+class Elsewhere(unittest.TestCase):
+    """Against what is no control plane."""
+
+    def test_the_token_is_shown_to_nobody_else(self) -> None:
+        asked: list[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(302)
+                self.send_header("Location", "/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            with self.assertRaises(Problem) as moved:
+                Circuits(f"http://127.0.0.1:{server.server_port}").get("c")
+            server.shutdown()
+        self.assertEqual((moved.exception.status, asked), (302, ["/v1/circuits/c"]))
 
 
 class Calls(unittest.TestCase):

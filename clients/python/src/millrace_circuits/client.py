@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import ssl
 import time
 import urllib.error
 import urllib.parse
@@ -10,12 +12,15 @@ import urllib.request
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Optional, cast
+from typing import Any, Optional, Union, cast
 
 from .types import (
     Circuit, LinkCalendar, Maintained, Maintenance, Offer, PathTerms, Proposal, Quota, Quote, Refusal, Reoptimised, Repeat, Statement,
     Terms, Time, Usage,
 )
+
+#: The variable of the environment that has the token.
+TOKEN_VARIABLE = "MILLRACE_TOKEN"
 
 #: States in which a circuit has no capacity any more.
 ENDED = frozenset({"STATE_RELEASED", "STATE_EXPIRED", "STATE_CANCELLED", "STATE_LAPSED", "STATE_FAILED"})
@@ -41,7 +46,7 @@ class Refused(Problem):
 
 
 class Unavailable(Problem):
-    """Nobody knows whether it was done. The same request under the same id tells."""
+    """Nobody knows whether it was done, or (429) it was not, for now. The same request under the same id tells."""
 
 
 class TimedOut(Exception):
@@ -51,13 +56,26 @@ class TimedOut(Exception):
 class Circuits:
     """The circuit service, for one person or program.
 
-    timeout is that of one request, patience how long what may pass is tried again, both in seconds.
+    url is that of the control plane, or those of its replicas: the one that answers is asked. token is what
+    `millrace tokens create` printed; without one it is taken from the environment, MILLRACE_TOKEN. by is who asks;
+    with a token it is the token's owner, whatever is said here. ca is a file of the CA that signed the server's
+    certificate, where the system does not know it. timeout is that of one request, patience how long what may pass is
+    tried again, both in seconds.
     """
 
-    def __init__(self, url: str, by: str, *, timeout: float = 10.0, patience: float = 60.0) -> None:
-        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-            raise ValueError(f"{url}: begin with http:// or https://")
-        self._url, self._by, self._timeout, self._patience = url.rstrip("/"), by, timeout, patience
+    def __init__(
+        self, url: Union[str, Sequence[str]], by: str = "", *, token: Optional[str] = None, ca: Optional[str] = None, timeout: float = 10.0,
+        patience: float = 60.0,
+    ) -> None:
+        self._urls = [one.rstrip("/") for one in ([url] if isinstance(url, str) else url)]
+        for one in self._urls or [""]:
+            if urllib.parse.urlsplit(one).scheme not in ("http", "https"):
+                raise ValueError(f"{one}: begin with http:// or https://")
+        self._by, self._timeout, self._patience = by, timeout, patience
+        self._token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        self._opener = urllib.request.build_opener(
+            _NoRedirect, urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ca)),
+        )
 
     def quote(self, terms: Terms) -> Quote:
         """What a request would get, or its refusal; nothing is booked."""
@@ -70,12 +88,18 @@ class Circuits:
 
     def request_all(
         self, terms: Sequence[Terms], *, repeat: Optional[Repeat] = None, commit: bool = True, request_id: Optional[str] = None,
+        dry_run: bool = False,
     ) -> list[Circuit]:
-        """Book several circuits of one project, or one for each of several windows: all of them or none."""
+        """Book several circuits of one project, or one for each of several windows: all of them or none.
+
+        dry_run books nothing: the answer is what would be booked, and a refusal is raised as it would be.
+        """
         body = {"by": self._by, "terms": list(terms), "commit": commit, "request_id": request_id or uuid.uuid4().hex}
         if repeat is not None:
             body["repeat"] = repeat
-        return cast("list[Circuit]", self._call("POST", "/v1/batches", body)["circuits"])
+        if dry_run:
+            body["dry_run"] = True
+        return cast("list[Circuit]", _granted(self._call("POST", "/v1/batches", body))["circuits"])
 
     def get(self, circuit: str) -> Circuit:
         return cast(Circuit, self._call("GET", self._path(circuit))["circuit"])
@@ -108,19 +132,22 @@ class Circuits:
 
     def modify(
         self, circuit: Circuit, *, rate_bits_per_second: int = 0, end: Optional[Time] = None, open_ended: bool = False, note: str = "",
-        path: Optional[PathTerms] = None,
+        path: Optional[PathTerms] = None, dry_run: bool = False,
     ) -> Circuit:
         """Change a circuit as it was read; Refused with code OUTDATED where somebody has changed it since.
 
-        path replaces all that the circuit's terms want of its path.
+        path replaces all that the circuit's terms want of its path. dry_run changes nothing: the answer is the circuit as
+        it would be, and a refusal is raised as it would be.
         """
         body: dict[str, Any] = {"by": self._by, "note": note, "rate_bits_per_second": rate_bits_per_second, "open_ended": open_ended}
         if end is not None:
             body["end"] = end
         if path is not None:
             body["path"] = path
+        if dry_run:
+            body["dry_run"] = True
         headers = {"If-Match": f'"{circuit["version"]}"'}
-        return cast(Circuit, self._call("PATCH", self._path(circuit["id"]), body, headers)["circuit"])
+        return cast(Circuit, _granted(self._call("PATCH", self._path(circuit["id"]), body, headers))["circuit"])
 
     def reoptimise(self, circuit: str = "", *, dry_run: bool = False) -> Reoptimised:
         """Move a circuit, or all of them, to better paths, or say which would be moved."""
@@ -205,11 +232,15 @@ class Circuits:
 
     def _call(self, method: str, path: str, body: Optional[dict[str, Any]] = None, headers: Optional[dict[str, str]] = None) -> dict[str, Any]:
         """One call. Every call may be made again: requests have an id, and the others have no second effect."""
-        end, pause = time.monotonic() + self._patience, 0.2
+        end, pause, failed = time.monotonic() + self._patience, 0.2, 0
         while True:
             try:
                 return self._once(method, path, body, headers or {})
             except Unavailable:
+                self._urls.append(self._urls.pop(0))
+                failed += 1
+                if failed % len(self._urls) > 0:
+                    continue  # another replica may answer at once
                 if time.monotonic() + pause > end:
                     raise
             time.sleep(pause)
@@ -217,15 +248,33 @@ class Circuits:
 
     def _once(self, method: str, path: str, body: Optional[dict[str, Any]], headers: dict[str, str]) -> dict[str, Any]:
         data = None if body is None else json.dumps(_sent(body)).encode()
-        request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json", **headers}, method=method)
+        sent = {"Content-Type": "application/json", **headers}
+        if self._token:
+            sent["Authorization"] = "Bearer " + self._token
+        request = urllib.request.Request(self._urls[0] + path, data, sent, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as answer:
+            with self._opener.open(request, timeout=self._timeout) as answer:
                 return cast("dict[str, Any]", _numbers(json.load(answer)))
         except urllib.error.HTTPError as error:
             with error:
                 raise _problem(error.code, error.read(1 << 20)) from None
         except (urllib.error.URLError, OSError, ValueError) as error:
             raise Unavailable(0, {"code": "UNAVAILABLE", "detail": str(error)}) from error
+
+
+def _granted(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a dry run, whose refusal is no error of HTTP."""
+    no = answer.get("refusal")
+    if no:
+        raise Refused(200, {"code": no["code"], "detail": no.get("reason", ""), "field": no.get("field", ""), "refusal": no})
+    return answer
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The service redirects nobody, and the token is for nobody else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def _problem(status: int, raw: bytes) -> Problem:
@@ -235,7 +284,7 @@ def _problem(status: int, raw: bytes) -> Problem:
         details = None
     if not isinstance(details, dict):
         details = {"detail": raw[:200].decode(errors="replace")}
-    if status >= 500:
+    if status >= 500 or status == 429:
         return Unavailable(status, details)
     return (Refused if status in (403, 409, 412) else Problem)(status, details)
 
