@@ -131,6 +131,9 @@ class Service(unittest.TestCase):
     def test_another_replica_is_asked_where_one_is_away(self) -> None:
         circuits = Circuits(["http://127.0.0.1:9", URL], patience=0)
         self.assertEqual(list(circuits.list(states=["STATE_ACTIVE"])), [])
+        with self.assertRaises(Unavailable) as why:  # there is no flow store here
+            circuits.usage(circuits.request(terms(1))["id"])
+        self.assertEqual(why.exception.status, 503)
 
     def test_errors_are_problems(self) -> None:
         with self.assertRaises(Problem) as wrong:

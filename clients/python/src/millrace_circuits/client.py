@@ -233,16 +233,18 @@ class Circuits:
     def _call(self, method: str, path: str, body: Optional[dict[str, Any]] = None, headers: Optional[dict[str, str]] = None) -> dict[str, Any]:
         """One call. Every call may be made again: requests have an id, and the others have no second effect."""
         end, pause, failed = time.monotonic() + self._patience, 0.2, 0
+        said: Optional[Unavailable] = None  # what a service answered says more than that another one is away
         while True:
             try:
                 return self._once(method, path, body, headers or {})
-            except Unavailable:
+            except Unavailable as why:
+                said = why if why.status or said is None else said
                 self._urls.append(self._urls.pop(0))
                 failed += 1
                 if failed % len(self._urls) > 0:
                     continue  # another replica may answer at once
                 if time.monotonic() + pause > end:
-                    raise
+                    raise said from None
             time.sleep(pause)
             pause = min(2 * pause, 5.0)
 
