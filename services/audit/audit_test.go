@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
 	auditv1 "github.com/millrace/millrace/proto/gen/millrace/audit/v1"
@@ -240,7 +241,7 @@ func TestEtcdAway(t *testing.T) {
 	}
 	server.Again(t)
 	w.settle(t)
-	w.writer.patience = patience
+	w.writer.patience = await.Patience
 	if err := w.approve(ann, "after", ""); err != nil {
 		t.Fatal(err)
 	}

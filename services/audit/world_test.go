@@ -82,6 +82,7 @@ func start(t testing.TB, s *state.Store) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.writer.patience = await.Patience // etcd is there, however long it takes
 	w := &world{Component: c, changes: &changes{}}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -85,8 +85,10 @@ func newLive(t *testing.T, configure ...func(*push.Configuration)) *live {
 	})
 	must(t, err)
 	cfg := push.DefaultConfiguration()
-	// No push dies here, so that no lock has to expire; VerifyFor is how long an LSP may stay down.
+	// No push dies here, so that no lock has to expire, and no router, so that none is given up. VerifyFor is how long
+	// an LSP may stay down.
 	cfg.LockTTL, cfg.VerifyFor = 10*time.Minute, time.Second
+	cfg.CallTimeout, cfg.CommitTimeout, cfg.RollbackAfter = await.Patience, 10*time.Minute, 10*time.Minute
 	for _, change := range configure {
 		change(&cfg)
 	}

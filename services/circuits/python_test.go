@@ -25,14 +25,17 @@ import (
 
 const clients = "../../clients/python"
 
-// served is a service as programs reach it: with a token, which is one of annsToken and nocsToken.
-func (w *world) served() (*Component, string) {
+// served is a service as programs reach it.
+func (w *world) served(gate rpc.Gate) (*Component, string) {
 	c := w.start()
 	_, handler := c.REST()
-	server := httptest.NewServer(rpc.Gate{Who: byToken}.Wrap(rest.Call, handler))
+	server := httptest.NewServer(gate.Wrap(rest.Call, handler))
 	w.t.Cleanup(server.Close)
 	return c, server.URL
 }
+
+// loggedIn lets those in who show one of two tokens.
+var loggedIn = rpc.Gate{Who: byToken}
 
 const (
 	annsToken = "mrt_ann"
@@ -65,7 +68,7 @@ func python(ctx context.Context, url string, args ...string) *exec.Cmd {
 
 func TestPythonClient(t *testing.T) {
 	w := newWorld(t)
-	_, url := w.served()
+	_, url := w.served(loggedIn)
 	out, err := python(t.Context(), url, "-m", "unittest", "discover", "-s", "tests", "-v").CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("Ran 15 tests")) {
 		t.Fatalf("%v\n%s", err, out)
@@ -75,7 +78,7 @@ func TestPythonClient(t *testing.T) {
 // The example books a volume, waits until it is notified that the circuit is active, and not longer, and releases it.
 func TestPythonExample(t *testing.T) {
 	w := newWorld(t)
-	c, url := w.served()
+	c, url := w.served(loggedIn)
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	marker := filepath.Join(t.TempDir(), "carried")
@@ -126,7 +129,7 @@ func TestCurlLinesOfTheHowTo(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.cfg.Projects["astro"] = Project{Members: []string{"ann", "abe"}}
-	_, url := w.served()
+	_, url := w.served(loggedIn)
 	lines := strings.NewReplacer("http://127.0.0.1:8080", url, `"pe1"`, `"a"`, `"pe2"`, `"b"`)
 	script, ran := "set -eo pipefail\n", 0
 	for block := range strings.SplitSeq(string(page), "\n```") {

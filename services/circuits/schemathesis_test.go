@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/thirdparty"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
@@ -19,7 +20,7 @@ import (
 // forbids. A seed makes it ask the same in every run, but for the ids of circuits.
 func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	w := newWorld(t)
-	c, url := w.served()
+	c, url := w.served(rpc.Gate{})                  // without logins
 	c.deps.Flows, c.deps.Alpha = &flows{}, alphas{} // without them usage and proposals are "unavailable"
 	files, err := filepath.Abs("testdata/schemathesis")
 	if err != nil {

@@ -105,6 +105,7 @@ var vocabulary = map[string]bool{
 	"services/paths/cspf":      true,
 	"services/paths/disjoint":  true,
 	"services/paths/graph":     true,
+	"services/paths/segments":  true,
 	"services/paths/spf":       true,
 	"services/policy/compile":  true,
 	"services/policy/document": true,

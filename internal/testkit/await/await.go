@@ -10,9 +10,10 @@ import (
 )
 
 // Patience is when a test gives up. It is no expectation of speed: what a test waits for takes milliseconds
-// on an idle machine and some seconds on one with forty runnable processes; what has not happened after two
-// minutes does not happen, and the test should report that before go test ends the whole package.
-const Patience = 2 * time.Minute
+// on an idle machine and some seconds on one with forty runnable processes, where the start of a Kafka broker takes
+// two minutes. What has not happened after five does not happen, and the test should report that before go test ends
+// the whole package.
+const Patience = 5 * time.Minute
 
 // pause is how long a fact that is not there yet is left alone.
 const pause = 5 * time.Millisecond

@@ -8,10 +8,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 // Patience is how long anything may take before the test gives up on it.
-const Patience = 2 * time.Minute
+const Patience = await.Patience
 
 // Process is a command and its log.
 type Process struct {
