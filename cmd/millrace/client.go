@@ -45,6 +45,12 @@ func apiClient(cmd *cobra.Command) (*http.Client, string) {
 	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{servers, newReplicas(servers)}}}, servers[0]
 }
 
+// replicaClient is apiClient for one of the replicas, and for no other.
+func replicaClient(cmd *cobra.Command, server string) *http.Client {
+	logins := append([]string{server}, serversIn(cmd)...)
+	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{logins, newReplicas([]string{server})}}}
+}
+
 func serversIn(cmd *cobra.Command) []string {
 	flag, err := cmd.Flags().GetString("server")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -50,15 +51,28 @@ func savedTokens() (map[string]string, error) {
 	return out, nil
 }
 
-// saveToken keeps the token of one server; empty forgets it. The file is replaced whole.
-func saveToken(server, token string) error {
+// tokensOf are what is saved for replicas of a control plane, each once.
+func tokensOf(servers []string) (out []string, err error) {
+	all, err := savedTokens()
+	for _, server := range servers {
+		if t := all[server]; t != "" && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out, err
+}
+
+// saveToken keeps the token of replicas of a control plane; empty forgets theirs. The file is replaced whole.
+func saveToken(servers []string, token string) error {
 	all, err := savedTokens()
 	if err != nil {
 		return err
 	}
-	all[trimmed(server)] = token
-	if token == "" {
-		delete(all, trimmed(server))
+	for _, server := range servers {
+		all[server] = token
+		if token == "" {
+			delete(all, server)
+		}
 	}
 	raw, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
@@ -89,13 +103,11 @@ func tokenFor(servers []string) (string, error) {
 	if t := os.Getenv(tokenVariable); t != "" {
 		return t, nil
 	}
-	all, err := savedTokens()
-	for _, server := range servers {
-		if t := all[server]; t != "" {
-			return t, err
-		}
+	saved, err := tokensOf(servers)
+	if len(saved) == 0 {
+		return "", err
 	}
-	return "", err
+	return saved[0], err
 }
 
 // authorized shows the token with requests to the first of the servers, which next may send to another one of them.

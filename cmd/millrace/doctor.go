@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,15 +73,17 @@ func (x *examination) examine(cmd *cobra.Command) []doctor.Finding {
 		found = append(found, examineAgent(x.agent)...)
 	}
 	if !x.offline {
-		found = append(found, examineServer(cmd)...)
+		for _, server := range serversIn(cmd) {
+			found = append(found, examineServer(cmd, server)...)
+		}
 	}
 	doctor.Sort(found)
-	return found
+	return slices.Compact(found) // what replicas say of the same router is the same
 }
 
-// examineServer asks a running control plane.
-func examineServer(cmd *cobra.Command) []doctor.Finding {
-	client, server := apiClient(cmd)
+// examineServer asks a running control plane, or one replica of it.
+func examineServer(cmd *cobra.Command, server string) []doctor.Finding {
+	client := replicaClient(cmd, server)
 	begin := time.Now()
 	err := askReady(cmd.Context(), client, server)
 	found := []doctor.Finding{doctor.Answered("control plane", server, err, "Start it, or name it with --server; /readyz has the reason.", "MillraceDown")}

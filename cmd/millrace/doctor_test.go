@@ -77,6 +77,11 @@ func TestDoctor(t *testing.T) {
 	if out, err := run("--offline", "--config", write("bad.yaml", "dashbord: {}\n")); err == nil || !strings.Contains(out, "dashbord") {
 		t.Errorf("a misspelt key: %v\n%s", err, out)
 	}
+	mux.HandleFunc("/spare/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no etcd", http.StatusServiceUnavailable) })
+	if out, err := run("--server", server.URL+","+server.URL+"/spare"); err == nil || strings.Count(out, "routers WR") != 1 ||
+		!strings.Contains(out, "ok       control plane "+server.URL+":") || !strings.Contains(out, "wrong    control plane "+server.URL+"/spare: ") {
+		t.Errorf("two replicas, of which one is not ready: %v\n%s", err, out)
+	}
 	server.Close()
 	if out, err := run(); err == nil || !strings.Contains(out, "wrong    control plane "+server.URL+": does not answer") {
 		t.Errorf("a control plane that is not there: %v\n%s", err, out)

@@ -53,7 +53,7 @@ func login(cmd *cobra.Command, name, link string) error {
 	if err != nil {
 		machine = "unknown host"
 	}
-	before, err := savedTokens()
+	before, err := tokensOf(s.servers)
 	if err != nil {
 		return errors.Join(err, s.end(cmd.Context()))
 	}
@@ -61,12 +61,12 @@ func login(cmd *cobra.Command, name, link string) error {
 	if err != nil {
 		return errors.Join(refusal(err), s.end(cmd.Context()))
 	}
-	if err := saveToken(s.server, made.Msg.GetSecret()); err != nil {
+	if err := saveToken(s.servers, made.Msg.GetSecret()); err != nil {
 		return errors.Join(err, s.end(cmd.Context()))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "logged in to %s as %s, %s\n", s.server, s.name, rights.Name(s.role))
-	if old := before[trimmed(s.server)]; old != "" {
-		if _, err := revokeSaved(cmd, s.server, old); err != nil {
+	fmt.Fprintf(cmd.OutOrStdout(), "logged in to %s as %s, %s\n", namesOf(s.servers), s.name, rights.Name(s.role))
+	for _, old := range before {
+		if _, err := revokeSaved(cmd, old); err != nil {
 			return errors.Join(fmt.Errorf("the token of the login before is not revoked: %w", err), s.end(cmd.Context()))
 		}
 	}
@@ -112,11 +112,10 @@ other logins, and ends every session of that person.`,
 		Example: "  millrace logout --everywhere",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, server := apiClient(cmd)
 			if everywhere && by.name == "" && by.link == "" {
-				by.name = savedName(cmd, server)
+				by.name = savedName(cmd)
 			}
-			if err := endLogin(cmd, server); err != nil || !everywhere {
+			if err := endLogin(cmd); err != nil || !everywhere {
 				return err
 			}
 			return by.do(cmd, func(s *session) error {
@@ -135,37 +134,44 @@ other logins, and ends every session of that person.`,
 }
 
 // endLogin forgets the token also where the server does not know it any more, and says so.
-func endLogin(cmd *cobra.Command, server string) error {
-	all, err := savedTokens()
+func endLogin(cmd *cobra.Command) error {
+	servers := serversIn(cmd)
+	tokens, err := tokensOf(servers)
 	if err != nil {
 		return err
 	}
-	token := all[trimmed(server)]
-	if token == "" {
-		return coded{fmt.Errorf("there is no login to %s here", server), exitFailed}
+	if len(tokens) == 0 {
+		return coded{fmt.Errorf("there is no login to %s here", namesOf(servers)), exitFailed}
 	}
-	revoked, err := revokeSaved(cmd, server, token)
-	if err != nil {
-		return refusal(err)
+	ended := false
+	for _, token := range tokens {
+		revoked, err := revokeSaved(cmd, token)
+		if err != nil {
+			return refusal(err)
+		}
+		ended = ended || revoked
 	}
-	if err := saveToken(server, ""); err != nil {
+	if err := saveToken(servers, ""); err != nil {
 		return err
 	}
-	if !revoked {
-		fmt.Fprintf(cmd.OutOrStdout(), "forgot the token of %s, which was expired or revoked before\n", server)
+	if !ended {
+		fmt.Fprintf(cmd.OutOrStdout(), "forgot the token of %s, which was expired or revoked before\n", namesOf(servers))
 		return nil
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), "logged out of", server)
+	fmt.Fprintln(cmd.OutOrStdout(), "logged out of", namesOf(servers))
 	return nil
 }
 
+// namesOf are servers as people read them.
+func namesOf(servers []string) string { return strings.Join(servers, ", ") }
+
 // revokeSaved revokes a token by itself, and reports whether the server still took it.
-func revokeSaved(cmd *cobra.Command, server, token string) (bool, error) {
+func revokeSaved(cmd *cobra.Command, token string) (bool, error) {
 	parts := strings.Split(token, "_")
 	if len(parts) != 3 {
 		return false, nil
 	}
-	_, err := savedClient(cmd, server, token).RevokeToken(cmd.Context(), connect.NewRequest(&identityv1.RevokeTokenRequest{Id: parts[1]}))
+	_, err := savedClient(cmd, token).RevokeToken(cmd.Context(), connect.NewRequest(&identityv1.RevokeTokenRequest{Id: parts[1]}))
 	if code := connect.CodeOf(err); err != nil && (code == connect.CodeUnauthenticated || code == connect.CodeNotFound) {
 		return false, nil
 	}
@@ -173,12 +179,12 @@ func revokeSaved(cmd *cobra.Command, server, token string) (bool, error) {
 }
 
 // savedName is whose the saved token is, where the server takes it.
-func savedName(cmd *cobra.Command, server string) string {
-	all, err := savedTokens()
-	if err != nil {
+func savedName(cmd *cobra.Command) string {
+	tokens, err := tokensOf(serversIn(cmd))
+	if err != nil || len(tokens) == 0 {
 		return ""
 	}
-	r, err := savedClient(cmd, server, all[trimmed(server)]).WhoAmI(cmd.Context(), connect.NewRequest(&identityv1.WhoAmIRequest{}))
+	r, err := savedClient(cmd, tokens[0]).WhoAmI(cmd.Context(), connect.NewRequest(&identityv1.WhoAmIRequest{}))
 	if err != nil {
 		return ""
 	}
@@ -186,8 +192,8 @@ func savedName(cmd *cobra.Command, server string) string {
 }
 
 // savedClient shows one token, whatever MILLRACE_TOKEN is.
-func savedClient(cmd *cobra.Command, server, token string) identityv1connect.IdentityServiceClient {
-	client, _ := plainClient(cmd)
+func savedClient(cmd *cobra.Command, token string) identityv1connect.IdentityServiceClient {
+	client, server := plainClient(cmd)
 	client.Transport = showing{token, client.Transport}
 	return identityv1connect.NewIdentityServiceClient(client, server)
 }

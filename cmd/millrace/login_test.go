@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,7 @@ func loginServer(t *testing.T, change ...func(*identity.Configuration)) (c *iden
 	}
 	t.Cleanup(func() { log.Stop(context.Background()) })
 	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	gate := rpc.Gate{Who: c.Who, Record: log.Recorder()}
 	for _, handler := range []func() (string, http.Handler){c.Handler, log.Handler} {
 		path, h := handler()
@@ -51,9 +53,13 @@ func loginServer(t *testing.T, change ...func(*identity.Configuration)) (c *iden
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
+	t.Setenv("MILLRACE_SERVER", server.URL)
 	start = func(input string, out io.Writer, args ...string) error {
 		cmd := root()
-		cmd.SetArgs(append(args, "--server", server.URL))
+		if !slices.Contains(args, "--server") {
+			args = append(args, "--server", server.URL)
+		}
+		cmd.SetArgs(args)
 		cmd.SetIn(strings.NewReader(input))
 		cmd.SetOut(out)
 		cmd.SetErr(out)

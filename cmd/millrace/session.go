@@ -19,8 +19,9 @@ import (
 // session is a login of one command, for what a token may not do.
 type session struct {
 	identityv1connect.IdentityServiceClient
-	server, cookie, name string
-	role                 rights.Role
+	servers      []string
+	cookie, name string
+	role         rights.Role
 	// password is the one that began it; empty after a link.
 	password string
 }
@@ -81,7 +82,7 @@ func begin(cmd *cobra.Command, name, link string) (*session, error) {
 		}
 	}
 	client, server := plainClient(cmd)
-	s := &session{IdentityServiceClient: identityv1connect.NewIdentityServiceClient(client, server), server: server}
+	s := &session{IdentityServiceClient: identityv1connect.NewIdentityServiceClient(client, server), servers: serversIn(cmd)}
 	if link != "" {
 		_, code, found := strings.Cut(link, "#login=")
 		if !found {
