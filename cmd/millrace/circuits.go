@@ -166,7 +166,7 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	printHops(out, "back", c.GetBack())
 	printPorts(out, t, c.GetFromVlan(), c.GetToVlan())
 	for _, p := range c.GetTerms().GetPairs() {
-		fmt.Fprintf(out, "  traffic %s to %s\n", p.GetSource(), p.GetDestination())
+		fmt.Fprintf(out, "  traffic %s\n", pairText(p))
 	}
 	if c.GetReady() != nil {
 		fmt.Fprintf(out, "  on routers since %s\n", clock(c.GetReady()))

@@ -46,7 +46,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.Int32Var(&f.priority, "priority", restore.Last, "holding priority, 0 to 7, 0 is first: who may not displace it, and which circuits get another path first, where several lost theirs; none: --setup-priority")
 	flags.Int32Var(&f.setup, "setup-priority", restore.Last, "0 to 7, not before --priority: where there is no room, circuits of a later priority are displaced; 7 displaces nobody")
 	f.path.add(flags)
-	flags.StringArrayVar(&f.pairs, "pair", nil, "traffic that is steered, SOURCE,DESTINATION such as 192.0.2.0/24,198.51.100.0/24; may be given more than once")
+	flags.StringArrayVar(&f.pairs, "pair", nil, "traffic that is steered, SOURCE,DESTINATION[,PROTOCOL[,SOURCE_PORTS[,DESTINATION_PORTS]]] such as 192.0.2.0/24,198.51.100.0/24 or 192.0.2.5/32,198.51.100.9/32,tcp,any,5000-5100; may be given more than once")
 	for i, end := range []string{"from", "to"} {
 		flags.StringVar(&f.ports[i].Name, end+"-port", "", "Ethernet frames between two ports instead of packets between routers: the port at "+strings.ToUpper(end))
 		flags.StringVar(&f.ports[i].Vlans, end+"-vlan", "", "VLAN at that port: 100, 1780-1790 or any for the lowest that is free; none: frames without a tag")
@@ -89,11 +89,11 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 		t.Priority = &f.priority
 	}
 	for _, pair := range f.pairs {
-		source, destination, two := strings.Cut(pair, ",")
-		if !two {
-			return nil, coded{fmt.Errorf("--pair %s: two prefixes, such as 192.0.2.0/24,198.51.100.0/24", pair), exitUsage}
+		p, err := readPair(pair)
+		if err != nil {
+			return nil, coded{err, exitUsage}
 		}
-		t.Pairs = append(t.Pairs, &circuitsv1.PrefixPair{Source: source, Destination: destination})
+		t.Pairs = append(t.Pairs, p)
 	}
 	for i, into := range []**circuitsv1.Port{&t.FromPort, &t.ToPort} {
 		if f.ports[i].GetName() != "" || f.ports[i].GetVlans() != "" {

@@ -13,6 +13,7 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/alpha/circuit"
 	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/circuits/traffic"
 )
 
 // inForce are the states of circuits that services/policy plans for: their ingress router has their rules, or is being
@@ -49,10 +50,8 @@ func (c *Component) circuits(ctx context.Context, o order) (out []circuit.Circui
 func (c *Component) circuitFromProto(m *circuitsv1.Circuit) circuit.Circuit {
 	out := circuit.Circuit{ID: m.GetId(), Exporters: c.ingress(m)}
 	for _, p := range m.GetTerms().GetPairs() {
-		src, err := netip.ParsePrefix(p.GetSource())
-		dst, err2 := netip.ParsePrefix(p.GetDestination())
-		if err == nil && err2 == nil {
-			out.Pairs = append(out.Pairs, detect.Prefixes{Src: src, Dst: dst})
+		if m, err := traffic.Read(p); err == nil {
+			out.Traffic = append(out.Traffic, m)
 		}
 	}
 	var history []circuit.State

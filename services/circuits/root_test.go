@@ -261,6 +261,9 @@ func TestBadInputIsRefusedByItsField(t *testing.T) {
 		"a prefix of no network": {"pairs", func(t *circuitsv1.Terms) {
 			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.1/24", Destination: "10.1.0.0/24"}}
 		}},
+		"ports of no protocol": {"pairs", func(t *circuitsv1.Terms) {
+			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.0/24", Destination: "10.1.0.0/24", DestinationPorts: "5001"}}
+		}},
 		"prefixes of two families": {"pairs", func(t *circuitsv1.Terms) {
 			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.0/24", Destination: "2001:db8::/64"}}
 		}},

@@ -3,7 +3,6 @@ package circuits
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/restore"
+	"github.com/millrace/millrace/services/circuits/traffic"
 )
 
 // The bounds of lists and texts.
@@ -133,7 +133,7 @@ func checkTerms(t *circuitsv1.Terms) error {
 		return wrong("pairs", "%d are more than %d", len(t.GetPairs()), maxList)
 	}
 	for i, p := range t.GetPairs() {
-		if err := checkPair(p); err != nil {
+		if _, err := traffic.Read(p); err != nil {
 			return wrong("pairs", "number %d: %s", i+1, err)
 		}
 	}
@@ -157,24 +157,6 @@ func setupOf(t *circuitsv1.Terms) int64 {
 		return restore.Last
 	}
 	return int64(t.GetSetupPriority())
-}
-
-func checkPair(p *circuitsv1.PrefixPair) error {
-	var families [2]bool
-	for i, s := range []string{p.GetSource(), p.GetDestination()} {
-		prefix, err := netip.ParsePrefix(s)
-		switch {
-		case err != nil:
-			return err
-		case prefix != prefix.Masked():
-			return fmt.Errorf("%s has bits behind its length; write %s", s, prefix.Masked())
-		}
-		families[i] = prefix.Addr().Is4()
-	}
-	if families[0] != families[1] {
-		return errors.New("both prefixes are of one family")
-	}
-	return nil
 }
 
 // request is what admit decides on. What it refuses by itself is not looked at here.

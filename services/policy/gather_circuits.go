@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/units"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	"github.com/millrace/millrace/services/circuits/traffic"
 	"github.com/millrace/millrace/services/policy/compile"
 )
 
@@ -129,12 +130,11 @@ func (c *Component) circuitFromProto(m *circuitsv1.Circuit) compile.Circuit {
 		out.From = timeOf(m.GetSlots()[0].GetStart())
 	}
 	for _, p := range m.GetTerms().GetPairs() {
-		src, err := netip.ParsePrefix(p.GetSource())
-		dst, err2 := netip.ParsePrefix(p.GetDestination())
-		if err != nil || err2 != nil {
-			out.Unmapped = fmt.Sprintf("its traffic from %q to %q is no pair of prefixes", p.GetSource(), p.GetDestination())
+		m, err := traffic.Read(p)
+		if err != nil {
+			out.Unmapped = fmt.Sprintf("its traffic from %q to %q cannot be matched: %v", p.GetSource(), p.GetDestination(), err)
 		}
-		out.Matches = append(out.Matches, compile.Match{Src: src, Dst: dst})
+		out.Matches = append(out.Matches, compile.Match{Src: m.Src, Dst: m.Dst, Protocol: m.Protocol, SrcPort: m.SrcPort, DstPort: m.DstPort})
 	}
 	return out
 }

@@ -116,6 +116,30 @@ func TestCircuitsInForceArePlannedAlongTheirBookedPaths(t *testing.T) {
 	}
 }
 
+// Two circuits between the same prefixes have different flows of them.
+func TestCircuitsForSomeFlowsArePlanned(t *testing.T) {
+	tcp, udp := overCR("tcp"), overCR("udp")
+	tcp.Terms.Pairs[0].Protocol, tcp.Terms.Pairs[0].DestinationPorts = "tcp", "5000-5100"
+	udp.Terms.Pairs[0].Protocol, udp.Terms.Pairs[0].SourcePorts = "udp", "7"
+	tcp.Slots[0].RateBitsPerSecond, udp.Slots[0].RateBitsPerSecond = 30e6, 30e6
+	client, _ := startWithCircuits(t, &booked{list: []*circuitsv1.Circuit{tcp, udp}})
+	got := planned(t, client)
+	if len(got.GetRefusedCircuits()) > 0 {
+		t.Errorf("refused %v", got.GetRefusedCircuits())
+	}
+	rules := map[string][]string{}
+	for _, plan := range got.GetPlans() {
+		for _, r := range plan.GetRules() {
+			rules[plan.GetRouter()] = append(rules[plan.GetRouter()], fmt.Sprintf("%s %d %s>%s", r.GetCircuit(), r.GetProtocol(), r.GetSourcePorts(), r.GetDestinationPorts()))
+		}
+		slices.Sort(rules[plan.GetRouter()])
+	}
+	each := []string{"tcp 6 >5000-5100", "udp 17 7>"}
+	if d := cmp.Diff(rules, map[string][]string{"wr": each, "cr": each, "er": each}); d != "" {
+		t.Errorf("rules (-got +want):\n%s", d)
+	}
+}
+
 // A plan without the circuits that nobody could read would take them off routers.
 func TestNothingIsPlannedWhileTheCircuitsAreNotKnown(t *testing.T) {
 	client, _ := startWithCircuits(t, &booked{away: true})

@@ -36,6 +36,7 @@ var pureFolders = []string{
 	"services/circuits/reoptimise",
 	"services/circuits/repeat",
 	"services/circuits/restore",
+	"services/circuits/traffic",
 	"services/nsi/soap",
 	"services/nsi/states",
 	"services/paths/compute",

@@ -101,14 +101,15 @@ var owners = []owner{
 // are admitted by. They need nothing of the service, so each service still runs
 // in a process of its own.
 var vocabulary = map[string]bool{
-	"services/paths/compute":   true,
-	"services/paths/cspf":      true,
-	"services/paths/disjoint":  true,
-	"services/paths/graph":     true,
-	"services/paths/segments":  true,
-	"services/paths/spf":       true,
-	"services/policy/compile":  true,
-	"services/policy/document": true,
+	"services/circuits/traffic": true,
+	"services/paths/compute":    true,
+	"services/paths/cspf":       true,
+	"services/paths/disjoint":   true,
+	"services/paths/graph":      true,
+	"services/paths/segments":   true,
+	"services/paths/spf":        true,
+	"services/policy/compile":   true,
+	"services/policy/document":  true,
 }
 
 // walls also keeps services and collectors from importing each other.

@@ -58,6 +58,7 @@ var targets = []target{
 	{folder: "services/circuits/reoptimise"},
 	{folder: "services/circuits/repeat"},
 	{folder: "services/circuits/restore"},
+	{folder: "services/circuits/traffic"},
 	{folder: "services/nsi/soap"},
 	{folder: "services/nsi/states"},
 	{folder: "services/paths/compute"},

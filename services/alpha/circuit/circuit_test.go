@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/circuits/traffic"
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 var (
@@ -17,8 +19,8 @@ var (
 
 func after(d time.Duration) time.Time { return noon.Add(d) }
 
-func pair(src, dst string) detect.Prefixes {
-	return detect.Prefixes{Src: netip.MustParsePrefix(src), Dst: netip.MustParsePrefix(dst)}
+func pair(src, dst string) traffic.Match {
+	return traffic.Match{Src: netip.MustParsePrefix(src), Dst: netip.MustParsePrefix(dst)}
 }
 
 func sum(exporter netip.Addr, src, dst string, start time.Time) detect.Sum {
@@ -28,15 +30,17 @@ func sum(exporter netip.Addr, src, dst string, start time.Time) detect.Sum {
 }
 
 // one is a circuit from 12:00:30 to 12:10:30.
-func one(id string, pairs ...detect.Prefixes) Circuit {
-	return Circuit{ID: id, Exporters: []netip.Addr{wr}, Pairs: pairs, InForce: []Span{{after(30 * time.Second), after(10*time.Minute + 30*time.Second)}}}
+func one(id string, pairs ...traffic.Match) Circuit {
+	return Circuit{ID: id, Exporters: []netip.Addr{wr}, Traffic: pairs, InForce: []Span{{after(30 * time.Second), after(10*time.Minute + 30*time.Second)}}}
 }
 
 func TestWhatACircuitHas(t *testing.T) {
 	narrow, wide := pair("10.1.0.5/32", "10.2.0.0/24"), pair("10.0.0.0/8", "10.2.0.0/16")
-	open := Circuit{ID: "a", Exporters: []netip.Addr{wr}, Pairs: []detect.Prefixes{narrow}, InForce: []Span{{From: after(time.Minute)}}}
+	open := Circuit{ID: "a", Exporters: []netip.Addr{wr}, Traffic: []traffic.Match{narrow}, InForce: []Span{{From: after(time.Minute)}}}
 	twice := one("a", narrow)
 	twice.InForce = append(twice.InForce, Span{after(time.Hour), after(2 * time.Hour)})
+	tcp, udp := narrow, narrow
+	tcp.Protocol, tcp.DstPort, udp.Protocol = document.TCP, &document.PortRange{First: 2, Last: 9}, document.UDP
 	both := one("a", narrow)
 	both.Exporters = append(both.Exporters, er)
 	for _, c := range []struct {
@@ -59,8 +63,11 @@ func TestWhatACircuitHas(t *testing.T) {
 		{"before a circuit without an end", []Circuit{open}, wr, "10.1.0.5:1", "10.2.0.9:2", 0, ""},
 		{"in force again", []Circuit{twice}, wr, "10.1.0.5:1", "10.2.0.9:2", 90 * time.Minute, "a"},
 		{"between two times in force", []Circuit{twice}, wr, "10.1.0.5:1", "10.2.0.9:2", 30 * time.Minute, ""},
-		{"never in force", []Circuit{{ID: "a", Exporters: []netip.Addr{wr}, Pairs: []detect.Prefixes{narrow}}}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
+		{"never in force", []Circuit{{ID: "a", Exporters: []netip.Addr{wr}, Traffic: []traffic.Match{narrow}}}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
 		{"a circuit that names no traffic", []Circuit{one("a")}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
+		{"of its protocol and ports", []Circuit{one("a", tcp)}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, "a"},
+		{"of its protocol and another port", []Circuit{one("a", tcp)}, wr, "10.1.0.5:1", "10.2.0.9:10", time.Minute, ""},
+		{"of another protocol", []Circuit{one("a", udp)}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
 		{"its neighbour in the same /24", []Circuit{one("a", narrow)}, wr, "10.1.0.6:1", "10.2.0.9:2", time.Minute, ""},
 		{"another destination", []Circuit{one("a", narrow)}, wr, "10.1.0.5:1", "10.3.0.9:2", time.Minute, ""},
 		{"the way back", []Circuit{one("a", narrow)}, wr, "10.2.0.9:2", "10.1.0.5:1", time.Minute, ""},
@@ -71,7 +78,7 @@ func TestWhatACircuitHas(t *testing.T) {
 		{"IPv6", []Circuit{one("a", pair("2001:db8:1::/48", "2001:db8:2::/48"))}, wr, "[2001:db8:1::5]:1", "[2001:db8:2::9]:2", time.Minute, "a"},
 		{"another router, where the circuit has no rules", []Circuit{one("a", narrow)}, er, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
 		{"an ingress router with two addresses", []Circuit{both}, er, "10.1.0.5:1", "10.2.0.9:2", time.Minute, "a"},
-		{"a circuit of nobody's address", []Circuit{{ID: "a", Pairs: []detect.Prefixes{narrow}, InForce: []Span{{From: noon}}}}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
+		{"a circuit of nobody's address", []Circuit{{ID: "a", Traffic: []traffic.Match{narrow}, InForce: []Span{{From: noon}}}}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, ""},
 		{"two circuits have it: the first id", []Circuit{one("b", narrow), one("a", wide)}, wr, "10.1.0.5:1", "10.2.0.9:2", time.Minute, "a"},
 		{"the first id does not have it", []Circuit{one("b", wide), one("a", narrow)}, wr, "10.1.0.6:1", "10.2.0.9:2", time.Minute, "b"},
 	} {

@@ -12,6 +12,9 @@ Time = Union[str, datetime]
 class PrefixPair(TypedDict, total=False):
     source: str
     destination: str
+    protocol: str
+    source_ports: str
+    destination_ports: str
 
 
 class Port(TypedDict, total=False):

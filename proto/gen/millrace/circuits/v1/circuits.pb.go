@@ -868,13 +868,20 @@ func (x *Port) GetVlans() string {
 	return ""
 }
 
+// PrefixPair is traffic between two prefixes: all of it, or that of some flows.
 type PrefixPair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Prefixes of one address family, such as 192.0.2.0/24.
-	Source        string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	Destination   string `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Source      string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Destination string `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
+	// Packets of this protocol only: tcp, udp, sctp, icmp, gre, esp, or a number from 1 to 255. Empty: of any.
+	Protocol string `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// Of tcp or udp, packets from and to these ports only: one, or a range such as 5000-5100. Empty: any. Only the first
+	// fragment of a packet has ports: the others are not of the circuit.
+	SourcePorts      string `protobuf:"bytes,4,opt,name=source_ports,json=sourcePorts,proto3" json:"source_ports,omitempty"`
+	DestinationPorts string `protobuf:"bytes,5,opt,name=destination_ports,json=destinationPorts,proto3" json:"destination_ports,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *PrefixPair) Reset() {
@@ -917,6 +924,27 @@ func (x *PrefixPair) GetSource() string {
 func (x *PrefixPair) GetDestination() string {
 	if x != nil {
 		return x.Destination
+	}
+	return ""
+}
+
+func (x *PrefixPair) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *PrefixPair) GetSourcePorts() string {
+	if x != nil {
+		return x.SourcePorts
+	}
+	return ""
+}
+
+func (x *PrefixPair) GetDestinationPorts() string {
+	if x != nil {
+		return x.DestinationPorts
 	}
 	return ""
 }
@@ -5738,11 +5766,14 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x0f_setup_priority\"0\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"F\n" +
+	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"\xb2\x01\n" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xeb\a\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x1a\n" +
+	"\bprotocol\x18\x03 \x01(\tR\bprotocol\x12!\n" +
+	"\fsource_ports\x18\x04 \x01(\tR\vsourcePorts\x12+\n" +
+	"\x11destination_ports\x18\x05 \x01(\tR\x10destinationPorts\"\xeb\a\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +

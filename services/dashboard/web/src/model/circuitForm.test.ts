@@ -1,8 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { Every, Metric, ProposalSchema, Protection, TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, emptyForm, formOf, proposedForm, repeatOf, termsOf } from "./circuitForm";
+import {
+  Every,
+  Metric,
+  PrefixPairSchema,
+  ProposalSchema,
+  Protection,
+  TermsSchema,
+} from "../gen/millrace/circuits/v1/circuits_pb";
+import { type CircuitForm, emptyForm, formOf, pairLine, proposedForm, repeatOf, termsOf } from "./circuitForm";
 
 /** Times of a zone where the clock shows milliseconds. */
 const readTime = (text: string) => Number(text);
@@ -113,10 +120,20 @@ describe("terms", () => {
 
   test("have pairs of prefixes, one a line", () => {
     const read = (pairs: string) => termsOf(form({ pairs }), readTime);
-    expect(read("192.0.2.0/24 198.51.100.0/24\n\n2001:db8::/64 → 2001:db8:1::/64").terms.pairs).toEqual([
-      { source: "192.0.2.0/24", destination: "198.51.100.0/24" },
-      { source: "2001:db8::/64", destination: "2001:db8:1::/64" },
+    const lines = "192.0.2.0/24 198.51.100.0/24\n\n2001:db8::/64 → 2001:db8:1::/64, udp\na b tcp any 5000-5100";
+    const all = { protocol: "", sourcePorts: "", destinationPorts: "" };
+    const pairs = [
+      { ...all, source: "192.0.2.0/24", destination: "198.51.100.0/24" },
+      { ...all, source: "2001:db8::/64", destination: "2001:db8:1::/64", protocol: "udp" },
+      { source: "a", destination: "b", protocol: "tcp", sourcePorts: "", destinationPorts: "5000-5100" },
+    ];
+    expect(read(lines).terms.pairs).toEqual(pairs);
+    expect(pairs.map((p) => pairLine(create(PrefixPairSchema, p)))).toEqual([
+      "192.0.2.0/24 198.51.100.0/24",
+      "2001:db8::/64 2001:db8:1::/64 udp",
+      "a b tcp any 5000-5100",
     ]);
+    expect(read("a b tcp 1 2 3").problems.pairs).toMatch(/^Line 1/);
     expect(read("192.0.2.0/24").problems.pairs).toMatch(/^Line 1/);
   });
 

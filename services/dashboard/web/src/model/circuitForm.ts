@@ -3,6 +3,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   Every,
+  type PrefixPair,
+  type PrefixPairSchema,
   type Proposal,
   Protection,
   type RepeatSchema,
@@ -28,7 +30,7 @@ export interface CircuitForm extends PathForm {
   protection: Protection;
   /** It may have what operators keep above the soft cap. */
   aboveSoftCap: boolean;
-  /** A line for each pair of prefixes. */
+  /** A line for each pair of prefixes, with protocol and ports where these matter. */
   pairs: string;
   description: string;
   /** Holding and setup priority, 0 to 7; empty: what the service takes without one. */
@@ -152,12 +154,33 @@ function checkTimes(form: CircuitForm, problems: Problems) {
 export const repeatOf = (form: CircuitForm, timeZone: string): RepeatInit | undefined =>
   form.every === Every.UNSPECIFIED ? undefined : { every: form.every, times: Number(form.times), timeZone };
 
-function pairsOf(text: string, problems: Problems): { source: string; destination: string }[] {
+/** Stands for a protocol or ports that do not matter. */
+const any = "any";
+
+type PairInit = MessageInitShape<typeof PrefixPairSchema>;
+
+/** A line has two prefixes, and perhaps a protocol, source ports and destination ports. */
+function pairsOf(text: string, problems: Problems): PairInit[] {
   const lines = text.split("\n").filter((l) => l.trim() !== "");
   const pairs = lines.map((l) => l.trim().split(/\s*(?:→|->|,|\s)\s*/));
-  const bad = pairs.findIndex((p) => p.length !== 2);
-  if (bad >= 0) problems.pairs = `Line ${bad + 1}: write two prefixes, such as 192.0.2.0/24 198.51.100.0/24.`;
-  return pairs.map(([source = "", destination = ""]) => ({ source, destination }));
+  const bad = pairs.findIndex((p) => p.length < 2 || p.length > 5);
+  if (bad >= 0)
+    problems.pairs = `Line ${bad + 1}: write two prefixes, and perhaps protocol and ports, such as 192.0.2.0/24 198.51.100.0/24 tcp any 5001.`;
+  return pairs.map((words) => {
+    const [source = "", destination = "", protocol = "", sourcePorts = "", destinationPorts = ""] = words.map((w) =>
+      w === any ? "" : w,
+    );
+    return { source, destination, protocol, sourcePorts, destinationPorts };
+  });
+}
+
+/** A pair as a line of the form. */
+export function pairLine(p: PrefixPair): string {
+  const words = [p.source, p.destination, p.protocol, p.sourcePorts, p.destinationPorts];
+  return words
+    .slice(0, words.findLastIndex((w) => w !== "") + 1)
+    .map((w) => w || any)
+    .join(" ");
 }
 
 /** A timestamp as the field of the form has it; the caller has the time zone. */
@@ -187,7 +210,7 @@ export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): C
 /** The form with what a proposal is for; undefined where it has no terms. */
 export function proposedForm({ terms }: Proposal, form: CircuitForm, writeTime: WriteTime): CircuitForm | undefined {
   if (!terms) return undefined;
-  const pairs = terms.pairs.map((p) => `${p.source} ${p.destination}`).join("\n");
+  const pairs = terms.pairs.map(pairLine).join("\n");
   const { project, from, to, description } = terms;
   return { ...formOf(terms, { ...form, every: Every.UNSPECIFIED }, writeTime), project, from, to, description, pairs };
 }

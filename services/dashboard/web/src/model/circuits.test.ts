@@ -7,6 +7,7 @@ import {
   CircuitSchema,
   DisplacedSchema,
   OfferSchema,
+  PrefixPairSchema,
   RefusalSchema,
   RelaxationSchema,
   State,
@@ -36,6 +37,7 @@ import {
   refusalTitle,
   relaxationText,
   shortId,
+  trafficText,
   usesLink,
   windowText,
 } from "./circuits";
@@ -259,4 +261,13 @@ test("a circuit that makes room says what becomes of it", () => {
   );
   const moved = create(DisplacedSchema, { ...d, path: circuit(State.SCHEDULED).path });
   expect(displacedText(moved, nameOf, clock)).toBe("c1 of climate, priority 7, 20.0 Mbit/s: moved to 1 → 3 → 2");
+});
+
+test("traffic is said with the protocol and the ports that matter", () => {
+  const said = (part: object) => trafficText(create(PrefixPairSchema, { source: "a", destination: "b", ...part }));
+  expect(said({})).toBe("a → b");
+  expect(said({ protocol: "gre" })).toBe("a → b, gre");
+  expect(said({ protocol: "tcp", sourcePorts: "1", destinationPorts: "5000-5100" })).toBe(
+    "a → b, tcp, from port 1, to port 5000-5100",
+  );
 });

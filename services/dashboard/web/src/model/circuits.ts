@@ -7,6 +7,7 @@ import {
   Excess,
   type Hop,
   type Offer,
+  type PrefixPair,
   Protection,
   type Refusal,
   type Relaxation,
@@ -295,7 +296,7 @@ export function foundCircuits(circuits: readonly Circuit[], search: string, name
       c.holder,
       circuitLabel(c.state).text,
       ...(c.terms ? [c.terms.project, c.terms.from, c.terms.to, c.terms.description] : []),
-      ...(c.terms?.pairs ?? []).flatMap((p) => [p.source, p.destination]),
+      ...(c.terms?.pairs ?? []).flatMap((p) => [p.source, p.destination, p.protocol]),
       ...[...c.path, ...c.backup].flatMap((h) => [nameOf(h.from), nameOf(h.to)]),
     ]
       .join(" ")
@@ -326,4 +327,11 @@ export function circuitSteps(c: Circuit): CircuitStep[] {
   if (departures.has(c.state))
     return [...course.slice(0, reached + 1).map((s) => step(s, "done")), step(c.state, "failed")];
   return course.map((s, i) => step(s, i <= reached ? "done" : i === reached + 1 ? "now" : "todo"));
+}
+
+/** Traffic between two prefixes in words. */
+export function trafficText(p: PrefixPair): string {
+  const ports = (where: string, range: string) => (range ? `${where} port ${range}` : "");
+  const flows = [p.protocol, ports("from", p.sourcePorts), ports("to", p.destinationPorts)].filter(Boolean);
+  return [`${p.source} → ${p.destination}`, ...flows].join(", ");
 }

@@ -1,4 +1,5 @@
 import { type Circuit, Excess, type Hop, Protection, type Slot } from "../gen/millrace/circuits/v1/circuits_pb";
+import { pairLine } from "../model/circuitForm";
 import {
   askedText,
   delayText,
@@ -7,6 +8,7 @@ import {
   pathText,
   protectionText,
   rateOf,
+  trafficText,
   windowText,
 } from "../model/circuits";
 import { wantedTexts } from "../model/circuitWants";
@@ -60,9 +62,7 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
       {t.pairs.length > 0 && (
         <Fact name="Traffic">
           {t.pairs.map((p) => (
-            <p key={`${p.source} ${p.destination}`}>
-              {p.source} → {p.destination}
-            </p>
+            <p key={pairLine(p)}>{trafficText(p)}</p>
           ))}
         </Fact>
       )}

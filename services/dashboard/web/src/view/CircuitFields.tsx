@@ -120,7 +120,12 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
           <Labelled name="Description" wide>
             {(id) => <input id={id} maxLength={500} {...text("description")} />}
           </Labelled>
-          <Labelled name="Traffic" hint="source and destination prefix, one pair a line" problem={problems.pairs} wide>
+          <Labelled
+            name="Traffic"
+            hint="source and destination prefix, one pair a line; then tcp or udp and ports, if they matter"
+            problem={problems.pairs}
+            wide
+          >
             {(id) => <textarea id={id} rows={2} {...text("pairs")} />}
           </Labelled>
         </div>

@@ -1,0 +1,91 @@
+// Package traffic is what a circuit is for: packets between two prefixes, of any protocol and ports or of some.
+//
+// In: a pair of the terms of a circuit. Out: a Match, or why the pair cannot be one. Next: services/circuits, which
+// checks requests; services/policy, which makes rules of them; services/alpha, which looks whether a flow is of one.
+//
+// Nothing here has a clock, a network or a goroutine.
+//
+// Mutation testing: 23 of 23 killed (docs/reference/mutants.md).
+package traffic
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// Match recognises packets by the five values that name a flow. What is zero matches any.
+type Match struct {
+	Src, Dst         netip.Prefix
+	Protocol         document.Protocol
+	SrcPort, DstPort *document.PortRange
+}
+
+// Pair is how a request writes it; a circuit's PrefixPair is one.
+type Pair interface {
+	GetSource() string
+	GetDestination() string
+	GetProtocol() string
+	GetSourcePorts() string
+	GetDestinationPorts() string
+}
+
+var (
+	errFamilies = errors.New("both prefixes are of one family")
+	errPorts    = errors.New("ports are those of protocol tcp or udp")
+	errNoPort   = errors.New("no packet has port 0; the first is 1")
+)
+
+// Read reads a pair.
+func Read(p Pair) (m Match, err error) {
+	for _, end := range []struct {
+		text string
+		into *netip.Prefix
+	}{{p.GetSource(), &m.Src}, {p.GetDestination(), &m.Dst}} {
+		if *end.into, err = netip.ParsePrefix(end.text); err != nil {
+			return Match{}, err
+		}
+		if whole := end.into.Masked(); whole != *end.into {
+			return Match{}, fmt.Errorf("%s has bits behind its length; write %s", end.text, whole)
+		}
+	}
+	if m.Src.Addr().Is4() != m.Dst.Addr().Is4() {
+		return Match{}, errFamilies
+	}
+	if text := p.GetProtocol(); text != "" {
+		if err := m.Protocol.UnmarshalText([]byte(text)); err != nil {
+			return Match{}, err
+		}
+	}
+	for _, ports := range []struct {
+		text string
+		into **document.PortRange
+	}{{p.GetSourcePorts(), &m.SrcPort}, {p.GetDestinationPorts(), &m.DstPort}} {
+		if ports.text == "" {
+			continue
+		}
+		if !m.Protocol.HasPorts() {
+			return Match{}, errPorts
+		}
+		*ports.into = new(document.PortRange)
+		if err := (*ports.into).UnmarshalText([]byte(ports.text)); err != nil {
+			return Match{}, err
+		}
+		if (*ports.into).First == 0 {
+			return Match{}, errNoPort
+		}
+	}
+	return m, nil
+}
+
+// Has reports whether packets from one end to another are of it.
+func (m Match) Has(src, dst netip.AddrPort, protocol uint8) bool {
+	return m.Src.Contains(src.Addr().Unmap()) && m.Dst.Contains(dst.Addr().Unmap()) &&
+		(m.Protocol == 0 || uint8(m.Protocol) == protocol) && has(m.SrcPort, src.Port()) && has(m.DstPort, dst.Port())
+}
+
+func has(r *document.PortRange, port uint16) bool {
+	return r == nil || r.First <= port && port <= r.Last
+}
