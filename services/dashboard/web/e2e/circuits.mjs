@@ -130,6 +130,39 @@ export const circuitScenarios = [
     },
   },
   {
+    name: "rate, end and path of a circuit are changed, and what does not fit is said before",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        await page.getByLabel("Search circuits").fill("detector");
+        await page.getByTestId("circuit").first().getByRole("button").click();
+        const detail = page.getByTestId("circuit-detail");
+        await detail.getByRole("button", { name: "Change rate or end…" }).click();
+        const size = page.getByTestId("circuit-size");
+        await size.getByLabel("Your name").fill("m.chen");
+        await until("that nothing changes", size.getByText("Nothing is changed.").waitFor());
+        await size.getByLabel("Rate").fill("60");
+        await until("what lacks", answer(page, false).getByTestId("blocker").first().waitFor());
+        const change = size.getByRole("button", { name: "Change rate and end" });
+        check("it can be changed", await change.isDisabled());
+        await size.getByLabel("Rate").fill("12.5");
+        await size.getByLabel("End").fill("");
+        await until("that it fits", answer(page, true).getByText("12.5 Mbit/s").waitFor());
+        await size.getByLabel("Note").fill("half the detector");
+        await change.click();
+        await until("the new rate", detail.getByText("12.5 Mbit/s from wr to er").first().waitFor());
+        await until("why", page.getByTestId("timeline").getByText("half the detector").waitFor());
+        await detail.getByRole("button", { name: "Change path…" }).click();
+        const path = page.getByTestId("circuit-path");
+        await path.getByLabel("Via (routers in order)", { exact: true }).fill("cr");
+        await until("the other path", answer(page, true).getByText("over wr → cr → er").waitFor());
+        await path.getByRole("button", { name: "Change path" }).click();
+        await until("that it is wanted", detail.getByText("via cr").first().waitFor());
+      });
+    },
+  },
+  {
     name: "what a project might request is booked with one click",
     flags: [],
     play: async ({ url }) => {

@@ -189,14 +189,14 @@ export type WriteTime = (ms: number) => string;
 /** The form with these terms; terms that the form has no field for stay as they are in the form. */
 export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): CircuitForm {
   const time = (t: Timestamp | undefined) => (t ? writeTime(Number(t.seconds) * 1000) : "");
-  const rateUnit = largest(rateUnits, terms.rateBitsPerSecond) ?? form.rateUnit;
+  const rate = rateFields(terms.rateBitsPerSecond, form.rateUnit);
   const volumeUnit = largest(volumeUnits, terms.volumeBytes) ?? form.volumeUnit;
   const number = (n: bigint, power: number) => (n > 0n ? scaledDown(n, power) : "");
   return {
     ...form,
     kind: terms.scavenger ? "scavenger" : terms.volumeBytes > 0n ? "volume" : "rate",
-    rate: terms.scavenger ? form.rate : number(terms.rateBitsPerSecond, decimals[rateUnit]),
-    rateUnit,
+    ...rate,
+    rate: terms.scavenger ? form.rate : rate.rate,
     volume: number(terms.volumeBytes, decimals[volumeUnit]),
     volumeUnit,
     start: time(terms.start),
@@ -205,6 +205,12 @@ export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): C
     aboveSoftCap: terms.aboveSoftCap,
     ...pathFormOf(terms),
   };
+}
+
+/** A rate as two fields have it: in the largest unit of which there is at least one, empty for nothing. */
+export function rateFields(rate: bigint, unit: RateUnit): { rate: string; rateUnit: RateUnit } {
+  const rateUnit = largest(rateUnits, rate) ?? unit;
+  return { rate: rate > 0n ? scaledDown(rate, rateDecimals[rateUnit]) : "", rateUnit };
 }
 
 /** The form with what a proposal is for; undefined where it has no terms. */

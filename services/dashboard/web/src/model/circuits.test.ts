@@ -18,7 +18,7 @@ import {
   askedText,
   blockerText,
   bookedStates,
-  canChangePath,
+  canChange,
   canCommit,
   canRelease,
   circuitLabel,
@@ -92,7 +92,7 @@ test("an operator has to commit what is held above the soft cap, and the path ch
   expect(states.filter((s) => needsOperator(above(s)))).toEqual([State.HELD]);
   expect(needsOperator(circuit(State.HELD))).toBe(false);
   const { HELD, COMMITTED, SCHEDULED, ACTIVE } = State;
-  expect(states.filter((s) => canChangePath(circuit(s)))).toEqual([HELD, COMMITTED, SCHEDULED, ACTIVE]);
+  expect(states.filter((s) => canChange(circuit(s)))).toEqual([HELD, COMMITTED, SCHEDULED, ACTIVE]);
 });
 
 test("the path of a circuit that waits for it, or has lost it, is missing", () => {

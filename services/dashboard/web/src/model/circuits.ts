@@ -81,8 +81,8 @@ export const canRelease = (c: Circuit): boolean => bookedStates.includes(c.state
 /** Whether an operator of circuits has to commit it. */
 export const needsOperator = (c: Circuit): boolean => canCommit(c) && c.terms?.aboveSoftCap === true;
 
-/** Whether its path may be another one, as far as its state says; the service knows more. */
-export const canChangePath = (c: Circuit): boolean =>
+/** Whether it may be modified, as far as its state says; the service knows more. */
+export const canChange = (c: Circuit): boolean =>
   [State.HELD, State.COMMITTED, State.SCHEDULED, State.ACTIVE].includes(c.state);
 
 /** Whether it may be moved to a better path. */

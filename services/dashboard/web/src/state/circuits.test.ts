@@ -103,7 +103,7 @@ test("a window that is repeated is asked for as a batch: dry, and then under one
   expect(asked[1]?.requestId).toBe(asked[2]?.requestId);
 });
 
-test("another path is asked for dry, and then changed in the version that was read", async () => {
+test("a change is asked for dry, and then made in the version that was read", async () => {
   const asked: { id: string; version: bigint; dryRun?: boolean }[] = [];
   const circuits = {
     modify: async (ask: { id: string; version: bigint; dryRun?: boolean }) => {
@@ -114,7 +114,7 @@ test("another path is asked for dry, and then changed in the version that was re
   const store = createCircuits({ circuits } as unknown as Pick<Api, "circuits">);
   const circuit = create(CircuitSchema, { id: "c1", version: 7n, terms: { project: "lhc", maxHops: 3 } });
   const { path } = wantsOf({ ...emptyPath, via: "CR" });
-  const answer = store.otherPath(circuit, path, "m.chen");
+  const answer = store.wouldBe(circuit, { path }, "m.chen");
   const stop = answer.start();
   await vi.waitFor(() => expect(answer.get().data).toBeDefined());
   stop();
@@ -122,7 +122,7 @@ test("another path is asked for dry, and then changed in the version that was re
     path: [{ link: "l2" }],
     terms: { project: "lhc", via: ["CR"], maxHops: 0 },
   });
-  expect(await store.changePath(circuit, path, { by: "m.chen", note: "" })).toBeUndefined();
+  expect(await store.modify(circuit, { path }, { by: "m.chen", note: "" })).toBeUndefined();
   expect(asked.map((a) => [a.id, a.version, a.dryRun ?? false])).toEqual([
     ["c1", 7n, true],
     ["c1", 7n, false],

@@ -19,6 +19,7 @@ import {
 } from "../gen/millrace/circuits/v1/circuits_pb";
 import type { RepeatInit, TermsInit } from "../model/circuitForm";
 import type { PathWants } from "../model/circuitPath";
+import type { SizeChange } from "../model/circuitSize";
 import { bookedStates, endedStates } from "../model/circuits";
 import { usageSpan } from "../model/circuitUsage";
 import { bookedLinks, type TimeWindow } from "../model/strip";
@@ -71,6 +72,9 @@ export const dryRun = always(3_600_000);
 export const noAnswer = new Resource<Answer | undefined>(async () => undefined, always(3_600_000));
 export const noCircuit = new Resource<Circuit | undefined>(async () => undefined, always(3_600_000));
 
+/** What of a circuit is to change: all that it wants of its path, or its rate and its end. */
+export type CircuitChange = SizeChange & { path?: PathWants };
+
 export interface CircuitStore {
   booked: Resource<CircuitList>;
   ended: Resource<CircuitList>;
@@ -87,10 +91,10 @@ export interface CircuitStore {
   request: (terms: TermsInit, by: string, commit: boolean, repeat?: RepeatInit) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
-  /** What its path would be if it had to be like this; nothing is changed. */
-  otherPath: (circuit: Circuit, path: PathWants, by: string) => Resource<Answer | undefined>;
-  /** Changes what is wanted of its path, if it is still as it was read; returns why not. */
-  changePath: (circuit: Circuit, path: PathWants, decision: Decision) => Promise<string | undefined>;
+  /** What it would be with a change; nothing is changed. */
+  wouldBe: (circuit: Circuit, change: CircuitChange, by: string) => Resource<Answer | undefined>;
+  /** Changes it, if it is still as it was read; returns why not. */
+  modify: (circuit: Circuit, change: CircuitChange, decision: Decision) => Promise<string | undefined>;
   /** Moves it to a better path; returns why not. */
   reoptimise: (id: string, decision: Decision) => Promise<string | undefined>;
   /** What an event about circuits makes old. */
@@ -150,10 +154,10 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     },
     commit: (id, { by, note }) => act(() => api.circuits.commit({ id, by, note })),
     release: (id, { by, note }) => act(() => api.circuits.release({ id, by, note })),
-    otherPath: (circuit, path, by) =>
-      follow(new Resource<Answer | undefined>((signal) => otherPath(api, circuit, path, by, signal), dryRun)),
-    changePath: ({ id, version }, path, { by, note }) =>
-      act(() => api.circuits.modify({ id, version, path, by, note })),
+    wouldBe: (circuit, change, by) =>
+      follow(new Resource<Answer | undefined>((signal) => wouldBe(api, circuit, change, by, signal), dryRun)),
+    modify: ({ id, version }, change, { by, note }) =>
+      act(() => api.circuits.modify({ id, version, ...change, by, note })),
     reoptimise: async (id, { by }) => {
       let moved = false;
       const error = await act(async () => {
@@ -228,16 +232,16 @@ async function quote(
   }
 }
 
-async function otherPath(
+async function wouldBe(
   api: Pick<Api, "circuits">,
   { id, version, terms }: Circuit,
-  path: PathWants,
+  change: CircuitChange,
   by: string,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const wanted = Object.assign(create(TermsSchema), terms, path);
+  const wanted = wantedTerms(terms, change);
   try {
-    const { circuit, refusal } = await api.circuits.modify({ id, version, path, by, dryRun: true }, { signal });
+    const { circuit, refusal } = await api.circuits.modify({ id, version, ...change, by, dryRun: true }, { signal });
     const none = { slots: [], path: [], backup: [], wouldDisplace: [] };
     const { slots, path: hops, backup } = circuit ?? { ...none, path: [] };
     return { ...none, terms: create(TermsSchema, wanted), slots, path: hops, backup, refusal };
@@ -246,6 +250,16 @@ async function otherPath(
     if (!answer.refusal) throw reason;
     return answer;
   }
+}
+
+/** Terms with a change, for what is said of a refusal. */
+function wantedTerms(terms: Terms | undefined, { path, rateBitsPerSecond, end, openEnded }: CircuitChange): TermsInit {
+  const is = Object.assign(create(TermsSchema), terms, path);
+  return {
+    ...is,
+    rateBitsPerSecond: rateBitsPerSecond ?? is.rateBitsPerSecond,
+    end: openEnded ? undefined : (end ?? is.end),
+  };
 }
 
 /** An error of the service; a refusal goes with it where it is one. */

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Circuit } from "../gen/millrace/circuits/v1/circuits_pb";
 import {
   askedText,
-  canChangePath,
+  canChange,
   canCommit,
   canRelease,
   canReoptimise,
@@ -27,14 +27,15 @@ interface Props {
   id: string;
   source: Known<Circuit | undefined>;
   onClose: () => void;
-  /** Opens the form that changes its path. */
+  /** Open the forms that change its path, and its rate and end. */
   onPath: () => void;
+  onSize: () => void;
 }
 
 type Asked = "commit" | "release" | "reoptimise";
 
 /** One circuit: its state, request, booking and history. */
-export function CircuitPanel({ id, source, onClose, onPath }: Props) {
+export function CircuitPanel({ id, source, onClose, onPath, onSize }: Props) {
   const mayOperate = useMayOperate();
   const [asking, setAsking] = useState<Asked>();
   const circuit = source.data;
@@ -46,7 +47,7 @@ export function CircuitPanel({ id, source, onClose, onPath }: Props) {
       source={source}
       aside={
         <div className="actions">
-          {circuit && mayOperate && <Actions circuit={circuit} onAsk={setAsking} onPath={onPath} />}
+          {circuit && mayOperate && <Actions circuit={circuit} onAsk={setAsking} onPath={onPath} onSize={onSize} />}
           <button type="button" className="button quiet" aria-label="Close circuit" onClick={onClose}>
             ×
           </button>
@@ -84,10 +85,11 @@ interface ActionsProps {
   circuit: Circuit;
   onAsk: (what: Asked) => void;
   onPath: () => void;
+  onSize: () => void;
 }
 
 /** What its state lets a person do; whether this person may is the service's to say. */
-function Actions({ circuit, onAsk, onPath }: ActionsProps) {
+function Actions({ circuit, onAsk, onPath, onSize }: ActionsProps) {
   return (
     <>
       {canCommit(circuit) && (
@@ -95,10 +97,15 @@ function Actions({ circuit, onAsk, onPath }: ActionsProps) {
           {needsOperator(circuit) ? "Commit as operator" : "Commit"}
         </button>
       )}
-      {canChangePath(circuit) && (
-        <button type="button" className="button" onClick={onPath}>
-          Change path…
-        </button>
+      {canChange(circuit) && (
+        <>
+          <button type="button" className="button" onClick={onSize}>
+            Change rate or end…
+          </button>
+          <button type="button" className="button" onClick={onPath}>
+            Change path…
+          </button>
+        </>
       )}
       {canReoptimise(circuit) && (
         <button type="button" className="button" onClick={() => onAsk("reoptimise")}>

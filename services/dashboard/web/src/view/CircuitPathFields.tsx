@@ -59,7 +59,7 @@ export function CircuitPathFields({ form, problems, onChange, own }: Props) {
       <Labelled name="No link group of" problem={problems.exclude}>
         {(id) => <input id={id} {...text("exclude")} />}
       </Labelled>
-      <Labelled name="No risk group of" hint="numbers" problem={problems.excludeRiskGroups}>
+      <Labelled name="No risk group of" problem={problems.excludeRiskGroups}>
         {(id) => <input id={id} {...text("excludeRiskGroups")} />}
       </Labelled>
     </div>

@@ -4,16 +4,16 @@ import { type Answer, noAnswer, noCircuit } from "../state/circuits";
 import { useLive, useSettled, useStore } from "../state/hooks";
 import { operatorName } from "../state/operator";
 import { CircuitCalendarPanel } from "./CircuitCalendarPanel";
+import { CircuitPathPanel, CircuitSizePanel } from "./CircuitChangePanel";
 import { CircuitListPanel } from "./CircuitListPanel";
 import { CircuitMapPanel } from "./CircuitMapPanel";
 import { CircuitPanel } from "./CircuitPanel";
-import { CircuitPathPanel } from "./CircuitPathPanel";
 import { CircuitRequestPanel } from "./CircuitRequestPanel";
 import { MaintenanceListPanel } from "./MaintenanceListPanel";
 import { MaintenancePanel } from "./MaintenancePanel";
 import { MaintenancePlanPanel } from "./MaintenancePlanPanel";
 import { timeOfField, zoneName } from "./time";
-import { useOtherPath } from "./useOtherPath";
+import { pathKind, sizeKind, useCircuitChange } from "./useCircuitChange";
 
 interface Props {
   /** The circuit that is open, or the maintenance; without both, the form that requests a circuit. */
@@ -40,14 +40,17 @@ export function CircuitsPage({ circuit: id, maintenance, link, onSelect }: Props
   const one = useMemo(() => (id ? circuits.one(id) : noCircuit), [circuits, id]);
   const found = useLive(one);
   const shown = id ? found.data : undefined;
-  const change = useOtherPath(shown, by);
+  const path = useCircuitChange(pathKind, shown, by);
+  const size = useCircuitChange(sizeKind, shown, by);
+  const change = path.circuit ? path : size;
   const requesting = id === undefined && maintenance === undefined && !planning;
   const request = useLive(useQuote(form, by, requesting));
   const answer = change.circuit ? change.answer : request;
   const asked = requesting || change.circuit ? answer.data : undefined;
   const select = (part: { circuit?: string | undefined; maintenance?: string | undefined }) => {
     setPlanning(false);
-    change.onDone();
+    path.onDone();
+    size.onDone();
     onSelect({ circuit: undefined, maintenance: undefined, ...part });
   };
   return (
@@ -61,7 +64,7 @@ export function CircuitsPage({ circuit: id, maintenance, link, onSelect }: Props
         <CircuitCalendarPanel
           link={link}
           onLink={(next) => onSelect({ link: next })}
-          window={windowShown(shown?.slots, asked)}
+          window={windowShown(asked?.slots.length ? asked.slots : shown?.slots, asked)}
           blockers={asked?.refusal?.blockers ?? []}
         />
         <MaintenanceListPanel
@@ -79,10 +82,19 @@ export function CircuitsPage({ circuit: id, maintenance, link, onSelect }: Props
           backup={asked && asked.path.length > 0 ? asked.backup : (shown?.backup ?? [])}
           circuit={asked && asked.path.length > 0 ? undefined : shown}
         />
-        {change.circuit ? (
-          <CircuitPathPanel {...change} circuit={change.circuit} by={by} onBy={setBy} />
+        {path.circuit ? (
+          <CircuitPathPanel {...path} circuit={path.circuit} by={by} onBy={setBy} />
+        ) : size.circuit ? (
+          <CircuitSizePanel {...size} circuit={size.circuit} by={by} onBy={setBy} />
         ) : id ? (
-          <CircuitPanel key={id} id={id} source={found} onClose={() => select({})} onPath={change.open} />
+          <CircuitPanel
+            key={id}
+            id={id}
+            source={found}
+            onClose={() => select({})}
+            onPath={path.open}
+            onSize={size.open}
+          />
         ) : maintenance ? (
           <MaintenancePanel
             key={maintenance}
@@ -125,7 +137,7 @@ function useQuote(form: CircuitForm, by: string, open: boolean) {
 
 type Slots = Answer["slots"];
 
-/** The window that the calendar marks: that of the circuit, else that of the request. */
+/** The window that the calendar marks: that of the answer or of the circuit, else that of the request. */
 function windowShown(slots: Slots | undefined, answer: Answer | undefined) {
   const of = slots?.length ? slots : answer?.slots;
   if (of?.length) return { start: of[0]?.start, end: of.at(-1)?.end };
