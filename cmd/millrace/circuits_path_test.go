@@ -35,6 +35,11 @@ func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 		IncludeAll: []int32{63}, Exclude: []int32{0}, WithoutLinks: []string{"l1"}, WithoutRouters: []string{"p9"}, ApartFrom: []string{"c0"},
 		ExcludeRiskGroups: []uint32{70, 4294967295}, MaxSids: 3,
 	}
+	for fields, i := (&circuitsv1.PathTerms{}).ProtoReflect().Descriptor().Fields(), 0; i < fields.Len(); i++ {
+		if !want.ProtoReflect().Has(want.ProtoReflect().Descriptor().Fields().ByName(fields.Get(i).Name())) {
+			t.Errorf("no flag is tried for %s", fields.Get(i).Name())
+		}
+	}
 	if !proto.Equal(s.asked.GetTerms(), want) {
 		t.Errorf("asked %v, want %v", s.asked.GetTerms(), want)
 	}

@@ -17,19 +17,28 @@ import (
 
 // pathOf is what terms want of the path.
 func pathOf(t *circuitsv1.Terms) *circuitsv1.PathTerms {
-	return proto.CloneOf(&circuitsv1.PathTerms{
-		MaxDelayMicroseconds: t.GetMaxDelayMicroseconds(), WithoutLinks: t.GetWithoutLinks(), WithoutRouters: t.GetWithoutRouters(),
-		ApartFrom: t.GetApartFrom(), Metric: t.GetMetric(), IncludeAny: t.GetIncludeAny(), IncludeAll: t.GetIncludeAll(), Exclude: t.GetExclude(),
-		Via: t.GetVia(), MaxHops: t.GetMaxHops(), ExcludeRiskGroups: t.GetExcludeRiskGroups(), MaxSids: t.GetMaxSids(),
-	})
+	out := &circuitsv1.PathTerms{}
+	copyPath(out, t)
+	return out
 }
 
 // putPath puts other wants of the path into terms.
-func putPath(t *circuitsv1.Terms, p *circuitsv1.PathTerms) {
-	p = proto.CloneOf(p)
-	t.MaxDelayMicroseconds, t.WithoutLinks, t.WithoutRouters, t.ApartFrom = p.GetMaxDelayMicroseconds(), p.GetWithoutLinks(), p.GetWithoutRouters(), p.GetApartFrom()
-	t.Metric, t.IncludeAny, t.IncludeAll, t.Exclude = p.GetMetric(), p.GetIncludeAny(), p.GetIncludeAll(), p.GetExclude()
-	t.Via, t.MaxHops, t.MaxSids, t.ExcludeRiskGroups = p.GetVia(), p.GetMaxHops(), p.GetMaxSids(), p.GetExcludeRiskGroups()
+func putPath(t *circuitsv1.Terms, p *circuitsv1.PathTerms) { copyPath(t, p) }
+
+// pathFields are what both messages have under the same names.
+var pathFields = (&circuitsv1.PathTerms{}).ProtoReflect().Descriptor().Fields()
+
+// copyPath makes every field of a path in one message that of the other one.
+func copyPath(to, from proto.Message) {
+	is, has := to.ProtoReflect(), proto.Clone(from).ProtoReflect()
+	for i := range pathFields.Len() {
+		name := pathFields.Get(i).Name()
+		into, of := is.Descriptor().Fields().ByName(name), has.Descriptor().Fields().ByName(name)
+		is.Clear(into)
+		if has.Has(of) {
+			is.Set(into, has.Get(of))
+		}
+	}
 }
 
 // otherPath reports whether terms want another path than a circuit's.
@@ -43,7 +52,7 @@ func ofPath(ask *circuitsv1.ModifyRequest, err error) error {
 	if ask.GetPath() == nil || !errors.As(err, &no) || no.GetCode() != string(admit.BadRequest) {
 		return err
 	}
-	if (&circuitsv1.PathTerms{}).ProtoReflect().Descriptor().Fields().ByTextName(no.GetField()) == nil {
+	if pathFields.ByTextName(no.GetField()) == nil {
 		return err
 	}
 	out := proto.CloneOf(no.Refusal)

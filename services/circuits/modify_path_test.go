@@ -41,6 +41,30 @@ func TestModifyThePath(t *testing.T) {
 	}
 }
 
+// What terms want of a path is in both messages under the same names, so that none is forgotten when it is copied.
+func TestAPathHasTheFieldsOfTerms(t *testing.T) {
+	terms := (&circuitsv1.Terms{}).ProtoReflect().Descriptor().Fields()
+	for i := range pathFields.Len() {
+		f := pathFields.Get(i)
+		if of := terms.ByName(f.Name()); of == nil || of.Kind() != f.Kind() || of.Cardinality() != f.Cardinality() {
+			t.Errorf("%s is no such field of the terms", f.Name())
+		}
+	}
+	had := &circuitsv1.Terms{Project: "astro", Via: []string{"c"}, MaxHops: 2, Metric: circuitsv1.Metric_METRIC_TE}
+	is := proto.CloneOf(had)
+	putPath(is, &circuitsv1.PathTerms{MaxSids: 3, ExcludeRiskGroups: []uint32{7}})
+	if want := (&circuitsv1.Terms{Project: "astro", MaxSids: 3, ExcludeRiskGroups: []uint32{7}}); !proto.Equal(is, want) {
+		t.Errorf("with another path: %v", is)
+	}
+	path := pathOf(had)
+	if want := (&circuitsv1.PathTerms{Via: []string{"c"}, MaxHops: 2, Metric: circuitsv1.Metric_METRIC_TE}); !proto.Equal(path, want) {
+		t.Errorf("its path: %v", path)
+	}
+	if path.Via[0] = "b"; had.Via[0] != "c" {
+		t.Error("the path is a part of the terms")
+	}
+}
+
 func TestWhatIsNotModifiedOfAPath(t *testing.T) {
 	w := coloured(t)
 	c := w.start()
