@@ -84,6 +84,18 @@ func TestACircuitGetsAnotherPath(t *testing.T) {
 	}
 }
 
+// A link that is booked and gone is in the book and in no router's tables: it makes no segment list longer.
+func TestALinkThatIsGoneIsNoShortestPath(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = 0
+	c := w.start()
+	terms := w.begun("a", "b", 3000)
+	terms.MaxSids = 1
+	got := w.booked(c, "1", terms)
+	w.link("a-b", false)
+	await.True(t, "it is on the way by c, which one SID pins now", func() bool { return len(w.get(c, got.GetId()).GetPath()) == 2 })
+}
+
 // A circuit with a backup takes that one, which nobody else could have, and its path is its backup then.
 func TestACircuitTakesItsBackup(t *testing.T) {
 	w := newWorld(t)

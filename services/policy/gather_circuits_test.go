@@ -165,9 +165,9 @@ func TestWithoutTheServiceNoCircuitIsInForce(t *testing.T) {
 
 func TestACircuitWithoutSegmentsIsRefusedAlone(t *testing.T) {
 	for why, change := range map[string]func(*circuitsv1.Circuit){
-		"no path: link gone of the path is no longer in the topology":                func(m *circuitsv1.Circuit) { m.Path[1].Link = "gone" },
-		"its path cannot be read: invalid_argument: the links are no path":           func(m *circuitsv1.Circuit) { m.Path = nil },
-		"its traffic from \"nowhere\" to \"198.51.100.0/27\" is no pair of prefixes": func(m *circuitsv1.Circuit) { m.Terms.Pairs[0].Source = "nowhere" },
+		"no path: link gone of the path is no longer in the topology":             func(m *circuitsv1.Circuit) { m.Path[1].Link = "gone" },
+		"its path cannot be read: invalid_argument: the links are no path":        func(m *circuitsv1.Circuit) { m.Path = nil },
+		"its traffic from \"nowhere\" to \"198.51.100.0/27\" cannot be matched: ": func(m *circuitsv1.Circuit) { m.Terms.Pairs[0].Source = "nowhere" },
 	} {
 		odd := overCR("odd")
 		change(odd)

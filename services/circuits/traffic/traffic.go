@@ -32,6 +32,9 @@ type Pair interface {
 	GetDestinationPorts() string
 }
 
+// anyPort is every port there is.
+var anyPort = document.PortRange{First: 1, Last: 65535}
+
 var (
 	errFamilies = errors.New("both prefixes are of one family")
 	errPorts    = errors.New("ports are those of protocol tcp or udp")
@@ -75,6 +78,9 @@ func Read(p Pair) (m Match, err error) {
 		}
 		if (*ports.into).First == 0 {
 			return Match{}, errNoPort
+		}
+		if **ports.into == anyPort {
+			*ports.into = nil
 		}
 	}
 	return m, nil

@@ -54,6 +54,9 @@ func TestWhatIsRead(t *testing.T) {
 	if m.SrcPort, m.DstPort = nil, nil; m != want {
 		t.Errorf("%+v, want %+v", m, want)
 	}
+	if m, err := Read(pair("192.0.2.0/24", "198.51.100.0/24", "udp", "1-65535", "1-65534")); err != nil || m.SrcPort != nil || m.DstPort == nil {
+		t.Errorf("all ports, and all but one: %+v, %v", m, err)
+	}
 	if m, err := Read(pair("2001:db8::/64", "2001:db8:1::/64", "132")); err != nil || m.Protocol != 132 || m.SrcPort != nil || m.DstPort != nil {
 		t.Errorf("%+v, %v", m, err)
 	}

@@ -41,16 +41,15 @@ func (p *Path) pin(g *topo.Graph) error {
 
 // SIDs are what routers and links of a topology offer to those of a graph that is made of it, and may have more.
 func SIDs(t *topo.Graph, g *graph.Graph) segments.SIDs {
-	s := segments.SIDs{Node: make([]bool, g.Nodes()), Adjacency: make([]bool, g.Links())}
+	s := segments.SIDs{Node: make([]bool, g.Nodes()), Adjacency: make([]bool, g.Links()), Absent: make([]bool, g.Links())}
 	for _, n := range t.Nodes() {
 		if at, ok := g.NodeIndex(n.ID.String()); ok {
 			s.Node[at] = hasSID(n)
 		}
 	}
 	for l := range int32(g.Links()) {
-		if link := t.Link(g.Link(l).ID); link != nil {
-			s.Adjacency[l] = hasAdjacencySID(link)
-		}
+		link := t.Link(g.Link(l).ID)
+		s.Absent[l], s.Adjacency[l] = link == nil, link != nil && hasAdjacencySID(link)
 	}
 	return s
 }

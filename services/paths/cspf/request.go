@@ -99,7 +99,8 @@ func (r *Request) check(g *graph.Graph) error {
 		return fmt.Errorf("rate %d bit/s, at most %d µs, %d hops, %d segments, %d labels and %d lists: none may be negative",
 			r.Rate, r.MaxDelay, r.MaxHops, r.MaxSegments, r.MaxLabels, r.MaxLists)
 	}
-	if s := r.SIDs; s.Node != nil && len(s.Node) != g.Nodes() || s.Adjacency != nil && len(s.Adjacency) != g.Links() {
+	if s := r.SIDs; s.Node != nil && len(s.Node) != g.Nodes() || s.Adjacency != nil && len(s.Adjacency) != g.Links() ||
+		s.Absent != nil && len(s.Absent) != g.Links() {
 		return fmt.Errorf("SIDs of %d nodes and %d links; there are %d and %d", len(s.Node), len(s.Adjacency), g.Nodes(), g.Links())
 	}
 	return r.checkNames(g)

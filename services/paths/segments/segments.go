@@ -28,10 +28,14 @@ type Segment struct {
 type SIDs struct {
 	// Node reports, by node, whether it has a node SID; Adjacency, by link, whether it has an adjacency SID.
 	Node, Adjacency []bool
+	// Absent reports, by link, whether no router forwards over it: it is in the graph for the sake of what is booked.
+	Absent []bool
 }
 
 func (s *SIDs) node(n int32) bool { return s.Node == nil || s.Node[n] }
-func (s *SIDs) link(l int32) bool { return s.Adjacency == nil || s.Adjacency[l] }
+func (s *SIDs) link(l int32) bool { return (s.Adjacency == nil || s.Adjacency[l]) && !s.absent(l) }
+
+func (s *SIDs) absent(l int32) bool { return s.Absent != nil && s.Absent[l] }
 
 // Finder is the memory of searches, kept from one to the next. Its zero value is ready.
 type Finder struct {
@@ -91,7 +95,7 @@ func (f *Finder) place(g *graph.Graph, links []int32, sids *SIDs, at int) {
 	for _, l := range links[at:] {
 		length += uint64(g.Weights(graph.IGP)[l])
 	}
-	f.from(g, g.From(links[at]), length)
+	f.from(g, g.From(links[at]), length, sids)
 	length = 0
 	for i, l := range links[at:] {
 		to := g.To(l)
@@ -105,9 +109,9 @@ func (f *Finder) place(g *graph.Graph, links []int32, sids *SIDs, at int) {
 	}
 }
 
-// from finds the least costs from a node, up to a limit, and where several paths have them. Metrics are at least 1, so
-// that all that leads to a node on shortest paths leaves the queue before it.
-func (f *Finder) from(g *graph.Graph, node int32, limit uint64) {
+// from finds the least costs from a node over links that are there, up to a limit, and where several paths have them.
+// Metrics are at least 1, so that all that leads to a node on shortest paths leaves the queue before it.
+func (f *Finder) from(g *graph.Graph, node int32, limit uint64, sids *SIDs) {
 	n := g.Nodes()
 	f.cost, f.many = resized(f.cost, n), resized(f.many, n)
 	for i := range f.cost {
@@ -125,7 +129,7 @@ func (f *Finder) from(g *graph.Graph, node int32, limit uint64) {
 		for l, end := g.Out(at.ID); l < end; l++ {
 			to, next := g.To(l), at.Key+uint64(weights[l])
 			switch {
-			case next > limit || next > f.cost[to]:
+			case next > limit || next > f.cost[to] || sids.absent(l):
 			case next == f.cost[to]:
 				f.many[to] = true
 			default:
@@ -146,7 +150,7 @@ func (f *Finder) Pinned(g *graph.Graph) []bool {
 		for l := first; l < end; l++ {
 			furthest = max(furthest, weights[l])
 		}
-		f.from(g, n, uint64(furthest))
+		f.from(g, n, uint64(furthest), &SIDs{})
 		for l := first; l < end; l++ {
 			out[l] = f.cost[g.To(l)] == uint64(weights[l]) && !f.many[g.To(l)]
 		}

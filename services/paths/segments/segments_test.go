@@ -202,6 +202,27 @@ func TestALinkIsPinnedIfItAloneIsShortest(t *testing.T) {
 	}
 }
 
+// A link over which nothing is forwarded is on no shortest path, and has no SID.
+func TestALinkThatIsAbsentPinsNothing(t *testing.T) {
+	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}}, []graph.Link{
+		{ID: "ab", From: 0, To: 1, IGP: 1}, {ID: "ac", From: 0, To: 2, IGP: 1}, {ID: "cb", From: 2, To: 1, IGP: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f Finder
+	direct, around := []int32{0}, []int32{1, 2}
+	for _, c := range []struct {
+		absent         []bool
+		direct, around int
+	}{{nil, 1, 2}, {make([]bool, 3), 1, 2}, {[]bool{true, false, false}, -1, 1}, {[]bool{false, true, false}, 1, -1}} {
+		sids := SIDs{Absent: c.absent}
+		if one, other := f.Count(g, direct, &sids), f.Count(g, around, &sids); one != c.direct || other != c.around {
+			t.Errorf("without %v: %d and %d segments, want %d and %d", c.absent, one, other, c.direct, c.around)
+		}
+	}
+}
+
 func TestNodeSIDsComeFirst(t *testing.T) {
 	nodes := []graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
 	g, err := graph.New(nodes, []graph.Link{

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func CircuitsRedirect(p document.Policy) int {
 func (c *compiler) mapCircuits() {
 	list := slices.Clone(c.in.Circuits)
 	slices.SortFunc(list, func(a, b Circuit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.ID, b.ID)) })
-	p := &mapping{compiler: c, booked: map[string]units.Rate{}, matches: map[string]map[matchKey]string{}, attached: map[vlanOf]string{}}
+	p := &mapping{compiler: c, booked: map[string]units.Rate{}, claimed: map[place][]claimed{}, attached: map[vlanOf]string{}}
 	for _, circuit := range list {
 		if why := p.add(circuit); why != "" {
 			c.out.Refused = append(c.out.Refused, Refused{circuit.ID, why})
@@ -42,8 +43,8 @@ type mapping struct {
 	*compiler
 	// booked is the sum of the rates on each link.
 	booked map[string]units.Rate
-	// matches are the circuits whose packets are recognised by a match, by ingress router.
-	matches map[string]map[matchKey]string
+	// claimed are what the circuits before have between the same prefixes, of the same kind, at an ingress router.
+	claimed map[place][]claimed
 	// attached are the circuits that have a VLAN of a port.
 	attached map[vlanOf]string
 }
@@ -106,18 +107,54 @@ func (p *mapping) claim(circuit Circuit) string {
 	if len(circuit.Matches) == 0 {
 		return "it names no traffic"
 	}
-	taken := p.matches[circuit.Path.Nodes[0]]
 	for _, m := range circuit.Matches {
+		first := p.before(circuit, m)
 		switch {
 		case !m.Src.IsValid() || !m.Dst.IsValid():
 			return "its prefixes are not valid"
 		case !m.Src.Addr().Is4() || !m.Dst.Addr().Is4():
 			return fmt.Sprintf("its traffic from %s to %s is IPv6, and LSPs carry IPv4 in this version", m.Src, m.Dst)
-		case taken[keyOf(m)] != "" && taken[keyOf(m)] != circuit.ID:
-			return fmt.Sprintf("its traffic from %s to %s is that of circuit %s, which was first", m.Src, m.Dst, taken[keyOf(m)])
+		case first != "":
+			return fmt.Sprintf("its traffic from %s to %s is that of circuit %s, which was first", m.Src, m.Dst, first)
 		}
 	}
 	return ""
+}
+
+// place is where matches may be in each other's way: between matches of two kinds, or of prefixes of two lengths, their
+// order decides.
+type place struct {
+	ingress  string
+	src, dst netip.Prefix
+	kind     uint32
+}
+
+type claimed struct {
+	match   Match
+	circuit string
+}
+
+func placeOf(circuit Circuit, m Match) place {
+	return place{circuit.Path.Nodes[0], m.Src, m.Dst, kindOf(m)}
+}
+
+// before is the circuit that has some of the packets of a match already, if another one has.
+func (p *mapping) before(circuit Circuit, m Match) string {
+	for _, c := range p.claimed[placeOf(circuit, m)] {
+		if c.circuit != circuit.ID && overlap(c.match, m) {
+			return c.circuit
+		}
+	}
+	return ""
+}
+
+// overlap reports whether packets between the same prefixes may be of both matches of a kind.
+func overlap(a, b Match) bool {
+	return a.Protocol == b.Protocol && meet(a.SrcPort, b.SrcPort) && meet(a.DstPort, b.DstPort)
+}
+
+func meet(a, b *document.PortRange) bool {
+	return a == nil || b == nil || a.First <= b.Last && b.First <= a.Last
 }
 
 // room is the guard rail against more circuits on a link than their queue guarantees, whatever was booked.
@@ -136,12 +173,10 @@ func (p *mapping) room(circuit Circuit, hops []Link, queue document.Queue) strin
 func (p *mapping) plan(circuit Circuit, hops []Link, queue string) {
 	ingress, egress := circuit.Path.Nodes[0], circuit.Path.Nodes[len(hops)]
 	p.book(hops, circuit.Rate)
-	if p.matches[ingress] == nil {
-		p.matches[ingress] = map[matchKey]string{}
-	}
 	lsp, profiled := p.planCircuitLSP(circuit), p.planProfile(circuit)
 	for _, m := range circuit.Matches {
-		p.matches[ingress][keyOf(m)] = circuit.ID
+		at := placeOf(circuit, m)
+		p.claimed[at] = append(p.claimed[at], claimed{m, circuit.ID})
 		f := flow{Rule{Circuit: circuit.ID, Match: m, Queue: queue}, ingress, egress}
 		behind := []flow{f}
 		if excess, ok := p.excessBehind(circuit, f); ok && profiled {

@@ -157,6 +157,45 @@ func TestACircuitThatBeginsLaterTakesNothing(t *testing.T) {
 	}
 }
 
+// Of one kind, circuits whose flows overlap are not both mapped; of two kinds, or without a packet in common, they are.
+func TestCircuitsOfOverlappingFlows(t *testing.T) {
+	flows := func(c compile.Circuit, protocol document.Protocol, src, dst *document.PortRange) compile.Circuit {
+		c.Matches = slices.Clone(c.Matches)
+		for i := range c.Matches {
+			c.Matches[i].Protocol, c.Matches[i].SrcPort, c.Matches[i].DstPort = protocol, src, dst
+		}
+		return c
+	}
+	ports := func(first, last uint16) *document.PortRange { return &document.PortRange{First: first, Last: last} }
+	older, newer := overCR("older"), overCR("newer")
+	older.From = newer.From.Add(-time.Hour)
+	older.Rate, newer.Rate = 1, 1
+	for name, c := range map[string]struct {
+		older, newer compile.Circuit
+		refused      bool
+	}{
+		"all packets":                   {older, newer, true},
+		"one protocol":                  {flows(older, 6, nil, nil), flows(newer, 6, nil, nil), true},
+		"two protocols":                 {flows(older, 6, nil, nil), flows(newer, 17, nil, nil), false},
+		"all, and a protocol":           {older, flows(newer, 6, nil, nil), false},
+		"a protocol, and a port":        {flows(older, 6, nil, nil), flows(newer, 6, nil, ports(7, 7)), false},
+		"ports that overlap":            {flows(older, 6, nil, ports(10, 20)), flows(newer, 6, nil, ports(20, 30)), true},
+		"ports that overlap, turned":    {flows(older, 6, nil, ports(20, 30)), flows(newer, 6, nil, ports(10, 20)), true},
+		"ports within others":           {flows(older, 6, nil, ports(10, 20)), flows(newer, 6, nil, ports(12, 13)), true},
+		"ports beside each other":       {flows(older, 6, nil, ports(10, 20)), flows(newer, 6, nil, ports(21, 30)), false},
+		"ports of two protocols":        {flows(older, 6, nil, ports(10, 20)), flows(newer, 17, nil, ports(10, 20)), false},
+		"a source and a destination":    {flows(older, 6, ports(10, 20), nil), flows(newer, 6, nil, ports(10, 20)), true},
+		"both ports, one of them apart": {flows(older, 6, ports(1, 1), ports(10, 20)), flows(newer, 6, ports(2, 2), ports(10, 20)), false},
+		"both ports, and one":           {flows(older, 6, nil, ports(10, 20)), flows(newer, 6, ports(2, 2), ports(10, 20)), false},
+	} {
+		in := policytest.Read(t, "circuits-two-queue")
+		in.Circuits = []compile.Circuit{c.newer, c.older}
+		if got := compiled(t, in); slices.Contains(got.Circuits, "newer") == c.refused || !slices.Contains(got.Circuits, "older") {
+			t.Errorf("%s: mapped %v, refused %v", name, got.Circuits, got.Refused)
+		}
+	}
+}
+
 // Paper 002's redirected pairs were only seen, circuits were requested: a pair within a circuit's traffic, narrower
 // than it or the same, takes no packet from it on any router.
 func TestACircuitsTrafficWinsOverAlphaPairs(t *testing.T) {

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -59,6 +60,28 @@ func TestTheProfileOfACircuit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The excess of a circuit is within the circuit's own match, so its rule comes first, whatever flows the circuit is for.
+func TestTheExcessOfSomeFlowsIsInFrontOfThem(t *testing.T) {
+	for port := range uint16(40) {
+		in := policytest.Read(t, "circuits-two-queue")
+		circuit := overCR("c")
+		circuit.Profile, circuit.Excess = 10e6, compile.ExcessBestEffort
+		circuit.Matches[0].Protocol, circuit.Matches[0].DstPort = document.TCP, &document.PortRange{First: 5000 + port, Last: 5000 + port}
+		in.Circuits = []compile.Circuit{circuit}
+		for _, plan := range compiled(t, in).Plans {
+			var queues []string
+			for _, f := range plan.Filters {
+				for _, r := range f.Rules {
+					queues = append(queues, r.Queue)
+				}
+			}
+			if plan.Router == "er" && !slices.Equal(queues, []string{"be", "circuits"}) {
+				t.Errorf("port %d: queues of rules at er: %v", 5000+port, queues)
+			}
+		}
 	}
 }
 

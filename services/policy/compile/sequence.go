@@ -17,6 +17,9 @@ const (
 	sequenceStep = 10
 	// slotBits is room for the pairs of one specificity: 4 million.
 	slotBits = 22
+	// circuitSlotBits is room for the circuits of one specificity: 1 million; kindBits is room for the kinds of one
+	// length of prefixes.
+	circuitSlotBits, kindBits = 20, 3
 	// firstClass is behind every pair: (256 bits of prefixes + 1) << slotBits is 1,077,936,128.
 	firstClass = 2_000_000_000
 )
@@ -52,17 +55,30 @@ func pairSequence(m Match) uint32 {
 }
 
 // circuitSequence is below every number of an IPv4 pair, which begin at 192<<slotBits: a circuit was requested, a pair
-// was only seen. IPv6 has pairs below that, and no circuits. Of two circuits the narrower prefixes decide, and then who
-// names a protocol or ports.
+// was only seen. IPv6 has pairs below that, and no circuits. Of two circuits the narrower prefixes decide, and then the
+// kind.
 func circuitSequence(m Match) uint32 {
 	k := keyOf(m)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d %s %s", m.Src, m.Dst, k.dscps, m.Protocol, k.srcPort, k.dstPort))
-	slot := binary.BigEndian.Uint32(sum[:]) >> (32 - slotBits)
-	level := 2 * uint32(64-m.Src.Bits()-m.Dst.Bits())
-	if m.Protocol == 0 && m.SrcPort == nil && m.DstPort == nil && len(m.DSCPs) == 0 {
-		level++
+	slot := binary.BigEndian.Uint32(sum[:]) >> (32 - circuitSlotBits)
+	level := uint32(64-m.Src.Bits()-m.Dst.Bits())<<kindBits + kindOf(m)
+	return level<<circuitSlotBits + slot
+}
+
+// kindOf orders matches of prefixes that are as long: first those with a mark, as the excess of a circuit has behind the
+// ingress, which is within the circuit's own match; then those that say more of the flow.
+func kindOf(m Match) uint32 {
+	switch {
+	case len(m.DSCPs) > 0:
+		return 0
+	case m.SrcPort != nil && m.DstPort != nil:
+		return 1
+	case m.SrcPort != nil || m.DstPort != nil:
+		return 2
+	case m.Protocol != 0:
+		return 3
 	}
-	return level<<slotBits + slot
+	return 4
 }
 
 func (f *filterDraft) sorted() []Rule {

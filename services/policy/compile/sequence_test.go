@@ -87,3 +87,26 @@ func TestEveryCircuitComesBeforeEveryPairOfIPv4(t *testing.T) {
 		}
 	}
 }
+
+// Of prefixes that are as long, what says more of a flow comes first, whatever the numbers' hashes; what is marked, as a
+// circuit's own excess is behind its ingress, before all.
+func TestCircuitsOfOneLengthAreInTheOrderOfTheirKinds(t *testing.T) {
+	for i := range 200 {
+		m := circuitRule(fmt.Sprintf("10.0.%d.0/24", i), "10.1.0.0/24").Match
+		tcp, one, two := m, m, m
+		tcp.Protocol, one.Protocol, two.Protocol = 6, 6, 6
+		one.DstPort = &document.PortRange{First: 5000, Last: 5100}
+		two.SrcPort, two.DstPort = &document.PortRange{First: 7, Last: 7}, one.DstPort
+		marked := two
+		marked.DSCPs = []document.DSCP{lowerEffort}
+		narrower := circuitRule(fmt.Sprintf("10.0.%d.0/25", i), "10.1.0.0/24").Match
+		var last uint32
+		for at, m := range []Match{narrower, marked, two, one, tcp, m} {
+			n := circuitSequence(m)
+			if n <= last {
+				t.Fatalf("number %d of 10.0.%d.0 is %d, behind %d", at, i, n, last)
+			}
+			last = n
+		}
+	}
+}
