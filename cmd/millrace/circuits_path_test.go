@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
@@ -86,5 +87,38 @@ func TestARiskGroupHas32Bits(t *testing.T) {
 	cmd.SetArgs([]string{"circuits", "request", "pe1", "pe2", "--project", "astro", "--by", "ann", "--rate", "1", "--exclude-risk-group", "4294967296"})
 	if err := cmd.ExecuteContext(t.Context()); exitCode(err) != exitUsage {
 		t.Errorf("4294967296: %v", err)
+	}
+}
+
+// A change of one thing keeps all else that a circuit wants of its path, and --any-path keeps nothing.
+func TestAChangeOfThePathKeepsWhatItDoesNotName(t *testing.T) {
+	terms := &circuitsv1.Terms{
+		Metric: circuitsv1.Metric_METRIC_TE, MaxDelayMicroseconds: 1, MaxHops: 2, MaxSids: 3, Via: []string{"p1"}, IncludeAny: []int32{1}, IncludeAll: []int32{2},
+		Exclude: []int32{3}, ExcludeRiskGroups: []uint32{4}, WithoutLinks: []string{"l1"}, WithoutRouters: []string{"p9"}, ApartFrom: []string{"c0"},
+	}
+	change := func(args ...string) *circuitsv1.PathTerms {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		var w pathChange
+		w.add(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		p, err := w.of(terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	is, other := change("--via", "p2"), change("--via", "p2", "--any-path")
+	for fields, i := is.ProtoReflect().Descriptor().Fields(), 0; i < fields.Len(); i++ {
+		f, name := fields.Get(i), fields.Get(i).Name()
+		had := terms.ProtoReflect().Descriptor().Fields().ByName(name)
+		kept := is.ProtoReflect().Has(f) && (name == "via" || is.ProtoReflect().Get(f).Equal(terms.ProtoReflect().Get(had)))
+		if !kept || other.ProtoReflect().Has(f) != (name == "via") {
+			t.Errorf("%s is %v, and with --any-path %v; it was %v", name, is.ProtoReflect().Get(f), other.ProtoReflect().Get(f), terms.ProtoReflect().Get(had))
+		}
+	}
+	if is.GetVia()[0] != "p2" || change() != nil {
+		t.Errorf("via %v; without a flag: %v", is.GetVia(), change())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -62,18 +63,26 @@ func tokensOf(servers []string) (out []string, err error) {
 	return out, err
 }
 
-// saveToken keeps the token of replicas of a control plane; empty forgets theirs. The file is replaced whole.
+// saveToken keeps the token of replicas of a control plane in place of theirs before, which may be that of others as
+// well; empty forgets it. The file is replaced whole.
 func saveToken(servers []string, token string) error {
 	all, err := savedTokens()
 	if err != nil {
 		return err
 	}
+	before, err := tokensOf(servers)
+	if err != nil {
+		return err
+	}
 	for _, server := range servers {
 		all[server] = token
-		if token == "" {
-			delete(all, server)
+	}
+	for server, had := range all {
+		if slices.Contains(before, had) {
+			all[server] = token
 		}
 	}
+	maps.DeleteFunc(all, func(_, t string) bool { return t == "" })
 	raw, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode logins: %w", err)

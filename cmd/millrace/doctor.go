@@ -78,7 +78,17 @@ func (x *examination) examine(cmd *cobra.Command) []doctor.Finding {
 		}
 	}
 	doctor.Sort(found)
-	return slices.Compact(found) // what replicas say of the same router is the same
+	return once(found) // what replicas say of the same router is the same
+}
+
+// once leaves out what was found before.
+func once(all []doctor.Finding) (out []doctor.Finding) {
+	for _, f := range all {
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // examineServer asks a running control plane, or one replica of it.
@@ -110,7 +120,13 @@ func examineServer(cmd *cobra.Command, server string) []doctor.Finding {
 	if err != nil {
 		return append(found, refused(server, err))
 	}
-	return append(found, doctor.Judge(all, time.Now())...)
+	judged := doctor.Judge(all, time.Now())
+	for i := range judged {
+		if judged[i].Subject == "" && len(serversIn(cmd)) > 1 {
+			judged[i].Subject = server // it is about the process, of which there are several
+		}
+	}
+	return append(found, judged...)
 }
 
 // refused is about a control plane that answers, and not to us.

@@ -78,6 +78,16 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("a misspelt key: %v\n%s", err, out)
 	}
 	mux.HandleFunc("/spare/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no etcd", http.StatusServiceUnavailable) })
+	mux.HandleFunc("/other/readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/other"+version.Path, version.Serve)
+	mux.HandleFunc("/other/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "millrace_services_push_drift{router=\"WR\"} 1\nmillrace_services_push_drift{router=\"ER\"} 1")
+	})
+	other := server.URL + "/other"
+	if out, err := run("--server", server.URL+","+other); err != nil || strings.Count(out, "routers WR") != 1 || strings.Count(out, "routers ER") != 1 ||
+		!strings.Contains(out, "control plane "+other+":") {
+		t.Errorf("two replicas that know of one router: %v\n%s", err, out)
+	}
 	if out, err := run("--server", server.URL+","+server.URL+"/spare"); err == nil || strings.Count(out, "routers WR") != 1 ||
 		!strings.Contains(out, "ok       control plane "+server.URL+":") || !strings.Contains(out, "wrong    control plane "+server.URL+"/spare: ") {
 		t.Errorf("two replicas, of which one is not ready: %v\n%s", err, out)

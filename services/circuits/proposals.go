@@ -77,11 +77,11 @@ func prefixesOf(source, destination string) (propose.Prefixes, bool) {
 	return propose.Prefixes{Src: src, Dst: dst}, err == nil && err2 == nil
 }
 
-// steered are the pairs of all circuits that have capacity.
+// steered are the pairs of all circuits that have capacity, but for those of some flows only.
 func (b *book) steered() (out []propose.Prefixes) {
 	for _, r := range b.records {
 		for _, p := range r.GetCircuit().GetTerms().GetPairs() {
-			if prefixes, ok := prefixesOf(p.GetSource(), p.GetDestination()); ok {
+			if prefixes, ok := prefixesOf(p.GetSource(), p.GetDestination()); ok && p.GetProtocol() == "" {
 				out = append(out, prefixes)
 			}
 		}

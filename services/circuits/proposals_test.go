@@ -87,6 +87,12 @@ func TestAnAlphaPairIsProposed(t *testing.T) {
 	if got, err := w.proposals(c, "astro"); err != nil || len(got) != 4 {
 		t.Errorf("afterwards: %v, %v", got, err)
 	}
+	some := proto.CloneOf(want)
+	some.Pairs[0].Protocol, some.Pairs[0].DestinationPorts = "udp", "7"
+	w.booked(c, "2", some)
+	if got, err := w.proposals(c, "astro"); err != nil || len(got) != 4 {
+		t.Errorf("with a circuit for some of its flows: %v, %v", got, err)
+	}
 	if got, err := w.proposals(c, "bio"); err != nil || len(got) != 0 {
 		t.Errorf("of a project without prefixes: %v, %v", got, err)
 	}

@@ -128,6 +128,12 @@ class Service(unittest.TestCase):
         one = Circuits(URL, by="noc").request(terms(1))
         self.assertEqual(one["holder"], "ann")  # by her token, whatever is said
 
+    def test_a_token_is_read_as_it_stands_in_a_file_and_shown_nowhere(self) -> None:
+        self.assertEqual(list(Circuits(URL, token=os.environ["MILLRACE_TOKEN"] + "\n").list(states=["STATE_ACTIVE"])), [])
+        with self.assertRaises(ValueError) as wrong:
+            Circuits(URL, token="mrt_a\nmrt_b")
+        self.assertNotIn("mrt_a", str(wrong.exception))
+
     def test_another_replica_is_asked_where_one_is_away(self) -> None:
         circuits = Circuits(["http://127.0.0.1:9", URL], patience=0)
         self.assertEqual(list(circuits.list(states=["STATE_ACTIVE"])), [])

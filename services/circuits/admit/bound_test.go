@@ -190,3 +190,40 @@ func TestTheLastYearIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// A network of more paths than are looked at for few segments: whether one is pinned is not known, and no offer is
+// searched for.
+func TestPathsThatNeedTooManySegmentsAreBounded(t *testing.T) {
+	const hops = 9
+	nodes, links := []graph.Node{{ID: "0"}}, []graph.Link{}
+	for i := range hops {
+		nodes = append(nodes, graph.Node{ID: fmt.Sprint(i + 1)})
+		for _, twin := range []string{"a", "b"} {
+			links = append(links, graph.Link{ID: fmt.Sprint(i, twin), From: int32(i), To: int32(i + 1), IGP: 1, Capacity: gbit})
+		}
+	}
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Request){
+		"a rate":   func(*Request) {},
+		"a volume": func(r *Request) { r.Bytes = 1000 },
+		"a pair":   func(r *Request) { r.Protect = LinkDisjoint },
+	} {
+		r := Request{ID: "c", From: "0", To: fmt.Sprint(hops), Rate: 1000, Window: calendar.Window{Start: 1, End: 1000}, PathTerms: PathTerms{MaxSIDs: hops - 1}}
+		change(&r)
+		_, no := b.Decide(r)
+		if no == nil || no.Code != SearchBound || len(no.Offers) > 0 || !slices.Equal(no.GivenUp, []OfferKind{MoreSIDs}) {
+			t.Errorf("%s: %+v", name, no)
+		}
+		r.MaxSIDs = hops
+		if g, no := b.Decide(r); no != nil || len(g.Path) != hops {
+			t.Errorf("%s with a segment for each link: %+v, %+v", name, g, no)
+		}
+	}
+}

@@ -13,6 +13,9 @@ import (
 // maxFirst is how many first paths are tried for a path and a backup of bounded delay.
 const maxFirst = 1000
 
+// maxPinnedFirst is how many with a bound on segments: each makes a search list up to cspf.DefaultLists second ones.
+const maxPinnedFirst = 64
+
 // route is what a search has found.
 type route struct {
 	path, backup []int32
@@ -185,17 +188,20 @@ func (a *ask) everyPair(fits func(int32) bool) route {
 	other := *a
 	other.via = nil
 	var backup []int32
-	tries, givenUp := 0, false
+	tries, most, givenUp := 0, maxFirst, false
+	if a.MaxSIDs > 0 {
+		most = maxPinnedFirst
+	}
 	path := s.run(nil, func(last int32) bool {
-		if tries++; !a.pinned(s.path(last)) {
-			return tries == maxFirst
+		if tries++; !s.pins(last) {
+			return tries == most
 		}
 		second := other.single(fits, a.Metric, a.disjointTo(s.path(last)))
 		backup, givenUp = second.path, givenUp || second.givenUp
-		return second.found() || tries == maxFirst
+		return second.found() || tries == most
 	})
 	if backup == nil {
-		return route{givenUp: givenUp || s.givenUp || tries == maxFirst}
+		return route{givenUp: givenUp || s.givenUp || tries == most}
 	}
 	return route{path: path, backup: backup}
 }
@@ -237,7 +243,7 @@ func (a *ask) volume(want int64) route {
 	var best []Slot
 	short := false
 	path := s.run(a.whole(), func(last int32) bool {
-		if !a.pinned(s.path(last)) {
+		if !s.pins(last) {
 			return false
 		}
 		var ok bool
@@ -287,7 +293,7 @@ func (s *timeSearch) alone(l int32) bool { return s.lacks(l, s.least()) <= 0 }
 func (a *ask) mostVolume() (most int64, givenUp bool) {
 	s := a.overTime(func() int64 { return most + 1 })
 	s.run(a.whole(), func(last int32) bool {
-		if !a.pinned(s.path(last)) {
+		if !s.pins(last) {
 			return false
 		}
 		most = max(most, carries(largest(slots(s.labels[last].free, a.End))))

@@ -36,6 +36,9 @@ type attempt struct {
 
 // attempts are the offers that make sense for a refusal.
 func (a *ask) attempts(r *Refusal) map[OfferKind]func() attempt {
+	if r.Code == SearchBound && a.MaxSIDs > 0 { // then each search for an offer would meet the bound as well
+		return map[OfferKind]func() attempt{MoreSIDs: func() attempt { return attempt{givenUp: true} }}
+	}
 	out := a.relaxed(r)
 	maps.Copy(out, a.attemptsBut(r.Code))
 	return out

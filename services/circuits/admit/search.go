@@ -3,6 +3,7 @@ package admit
 import (
 	"slices"
 
+	"github.com/millrace/millrace/services/paths/cspf"
 	"github.com/millrace/millrace/services/paths/spf"
 )
 
@@ -11,6 +12,8 @@ const (
 	maxLabels = 200_000
 	// maxPieces is how many pieces their profiles and those of links have together: 128 MB.
 	maxPieces = 8 << 20
+	// maxUnpinned is how many paths that need too many segments one search passes over: as in services/paths/cspf.
+	maxUnpinned = cspf.DefaultLists
 )
 
 // label is a partial path from the request's start. It is the label of its last node.
@@ -43,6 +46,8 @@ type search struct {
 	labels  []label
 	heap    []int32
 	settled [][]int32 // labels, by stage and node
+	// unpinned are the paths that were found and need too many segments; there may be maxUnpinned.
+	unpinned int
 	// pieces that were made, and the most that there may be of them and of labels.
 	pieces, mostPieces, mostLabels int
 	// givenUp: there were more.
@@ -76,6 +81,18 @@ func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 		}
 	}
 	return nil
+}
+
+// pins reports whether the path of a label is pinned by few enough segments, and gives the search up after too many
+// that are not: no rule says of a part of a path whether the whole will do.
+func (s *search) pins(last int32) bool {
+	if s.pinned(s.path(last)) {
+		return true
+	}
+	if s.unpinned++; s.unpinned == maxUnpinned {
+		s.mostLabels = 0
+	}
+	return false
 }
 
 // passed: a partial path that was looked at before is as good as this one.

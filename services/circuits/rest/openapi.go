@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -142,6 +143,8 @@ func (s schemas) single(f protoreflect.FieldDescriptor) object {
 		return object{"type": "boolean"}
 	case protoreflect.Int32Kind:
 		return object{"type": "integer", "format": "int32"}
+	case protoreflect.Uint32Kind:
+		return object{"type": "integer", "format": "int64", "minimum": 0, "maximum": math.MaxUint32}
 	case protoreflect.Int64Kind: // answers have strings: not every reader of JSON has 64 bits
 		return object{"type": []string{"string", "integer"}}
 	case protoreflect.DoubleKind:

@@ -63,7 +63,7 @@ func TestTheProfileOfACircuit(t *testing.T) {
 	}
 }
 
-// The excess of a circuit is within the circuit's own match, so its rule comes first, whatever flows the circuit is for.
+// The excess of a circuit is within the circuit's own match, so its rule comes first, whatever flows that has.
 func TestTheExcessOfSomeFlowsIsInFrontOfThem(t *testing.T) {
 	for port := range uint16(40) {
 		in := policytest.Read(t, "circuits-two-queue")

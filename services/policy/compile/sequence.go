@@ -65,8 +65,8 @@ func circuitSequence(m Match) uint32 {
 	return level<<circuitSlotBits + slot
 }
 
-// kindOf orders matches of prefixes that are as long: first those with a mark, as the excess of a circuit has behind the
-// ingress, which is within the circuit's own match; then those that say more of the flow.
+// kindOf orders matches of prefixes that are as long: first those with a mark, as the excess of a circuit has behind
+// the ingress, which is within the circuit's own match; then those that say more of the flow.
 func kindOf(m Match) uint32 {
 	switch {
 	case len(m.DSCPs) > 0:

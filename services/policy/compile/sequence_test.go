@@ -88,8 +88,8 @@ func TestEveryCircuitComesBeforeEveryPairOfIPv4(t *testing.T) {
 	}
 }
 
-// Of prefixes that are as long, what says more of a flow comes first, whatever the numbers' hashes; what is marked, as a
-// circuit's own excess is behind its ingress, before all.
+// Of prefixes that are as long, what says more of a flow comes first, whatever the numbers' hashes; what is marked, as
+// a circuit's own excess is behind its ingress, before all.
 func TestCircuitsOfOneLengthAreInTheOrderOfTheirKinds(t *testing.T) {
 	for i := range 200 {
 		m := circuitRule(fmt.Sprintf("10.0.%d.0/24", i), "10.1.0.0/24").Match

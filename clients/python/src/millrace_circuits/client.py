@@ -72,7 +72,9 @@ class Circuits:
             if urllib.parse.urlsplit(one).scheme not in ("http", "https"):
                 raise ValueError(f"{one}: begin with http:// or https://")
         self._by, self._timeout, self._patience = by, timeout, patience
-        self._token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        self._token = (os.environ.get(TOKEN_VARIABLE, "") if token is None else token).strip()
+        if not self._token.isprintable() or " " in self._token:
+            raise ValueError("the token is what `millrace tokens create` printed, on one line")  # which is not shown here
         self._opener = urllib.request.build_opener(
             _NoRedirect, urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ca)),
         )

@@ -21,7 +21,7 @@ def known(terms, n):
         rate_bits_per_second=str(1 + n % 1_000_000_000),
         volume_bytes="0",
         pairs=[{"source": f"10.{n % 200}.0.0/24", "destination": f"10.{n % 200}.1.0/24"}],
-        without_routers=[], without_links=[], apart_from=[],
+        without_routers=[], without_links=[], apart_from=[], exclude_risk_groups=[n % 5], max_sids=n % 4,
         protection="PROTECTION_UNSPECIFIED", max_delay_microseconds="0",
     )
     terms["from"], terms["to"] = ROUTERS[n % 3], ROUTERS[(n + 1) % 3]

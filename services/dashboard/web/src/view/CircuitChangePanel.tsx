@@ -77,6 +77,7 @@ interface ChangeProps<F> extends Props<F> {
 
 function ChangePanel<F>({
   circuit,
+  form,
   change,
   problems,
   by,
@@ -90,7 +91,8 @@ function ChangePanel<F>({
   const { circuits } = useStore();
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
-  const [failed, setFailed] = useState<string>();
+  // An error is of the form that was sent: it is gone when something of that is changed.
+  const [failed, setFailed] = useState<{ form: F; why: string }>();
   const wrong = Object.values<string | undefined>(problems)[0];
   const missing = wrong ?? (by.trim() === "" ? "Who changes it?" : change ? undefined : "Nothing is changed.");
   const submit = async (e: FormEvent) => {
@@ -101,7 +103,7 @@ function ChangePanel<F>({
     rememberOperator(by);
     const failure = await circuits.modify(circuit, change, { by: by.trim(), note: note.trim() });
     setBusy(false);
-    if (failure) setFailed(failure);
+    if (failure) setFailed({ form, why: failure });
     else onDone();
   };
   return (
@@ -119,9 +121,9 @@ function ChangePanel<F>({
           </Labelled>
         </div>
         <div aria-live="polite">
-          {failed && (
+          {failed?.form === form && (
             <p className="problem" role="alert">
-              Not changed: {failed}
+              Not changed: {failed.why}
             </p>
           )}
           <Verdict missing={missing} answer={answer} />

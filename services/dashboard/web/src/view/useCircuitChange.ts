@@ -48,8 +48,8 @@ export function useCircuitChange<F>(kind: Kind<F>, shown: Circuit | undefined, b
   const resource = useMemo(() => {
     const { change, problems } = kind.changeOf(settled, was);
     const complete = who !== "" && Object.keys(problems).length === 0;
-    return circuit && complete && change ? circuits.wouldBe(circuit, change, who) : noAnswer;
-  }, [kind, circuits, circuit, was, settled, who]);
+    return circuit && complete && change && settled === form ? circuits.wouldBe(circuit, change, who) : noAnswer;
+  }, [kind, circuits, circuit, was, form, settled, who]);
   return {
     circuit,
     form,
