@@ -54,17 +54,17 @@ func (f *pathFlags) into(t *circuitsv1.Terms) error {
 	case f.delay < 0 || f.delay%time.Microsecond != 0:
 		return coded{errors.New("--max-delay: whole microseconds, not below 0"), exitUsage}
 	}
-	is := &f.terms
-	is.ExcludeRiskGroups = nil
+	t.ExcludeRiskGroups = nil
 	for _, group := range f.riskGroups {
 		if group > math.MaxUint32 {
 			return coded{fmt.Errorf("--exclude-risk-group %d: a number of 32 bits", group), exitUsage}
 		}
-		is.ExcludeRiskGroups = append(is.ExcludeRiskGroups, uint32(group))
+		t.ExcludeRiskGroups = append(t.ExcludeRiskGroups, uint32(group))
 	}
-	t.Metric, t.MaxDelayMicroseconds, t.MaxHops, t.Via = metric, f.delay.Microseconds(), is.GetMaxHops(), is.GetVia()
+	is := &f.terms
+	t.Metric, t.MaxDelayMicroseconds, t.Via = metric, f.delay.Microseconds(), is.GetVia()
+	t.MaxHops, t.MaxSids = is.GetMaxHops(), is.GetMaxSids()
 	t.IncludeAny, t.IncludeAll, t.Exclude = is.GetIncludeAny(), is.GetIncludeAll(), is.GetExclude()
-	t.MaxSids, t.ExcludeRiskGroups = is.GetMaxSids(), is.GetExcludeRiskGroups()
 	t.WithoutLinks, t.WithoutRouters, t.ApartFrom = is.GetWithoutLinks(), is.GetWithoutRouters(), is.GetApartFrom()
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	reserved "github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // A login to replicas is one to each of them, whichever is named later, and ends at all of them.
@@ -13,7 +15,7 @@ func TestALoginIsToAllReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const away, other = "http://127.0.0.1:1", "http://127.0.0.1:2"
+	away, other := "http://"+reserved.Loopback(t), "http://"+reserved.Loopback(t)
 	server := os.Getenv("MILLRACE_SERVER")
 	must := func(want string, args ...string) {
 		t.Helper()

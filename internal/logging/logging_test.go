@@ -53,6 +53,7 @@ func asked(l *Log, values ...string) (status int, text string) {
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
+// The clock is synctest's: sleeping takes no time, and nothing else moves it.
 func TestALevelIsSetForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(DefaultConfiguration(), io.Discard)

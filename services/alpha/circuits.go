@@ -50,8 +50,8 @@ func (c *Component) circuits(ctx context.Context, o order) (out []circuit.Circui
 func (c *Component) circuitFromProto(m *circuitsv1.Circuit) circuit.Circuit {
 	out := circuit.Circuit{ID: m.GetId(), Exporters: c.ingress(m)}
 	for _, p := range m.GetTerms().GetPairs() {
-		if m, err := traffic.Read(p); err == nil {
-			out.Traffic = append(out.Traffic, m)
+		if match, err := traffic.Read(p); err == nil {
+			out.Traffic = append(out.Traffic, match)
 		}
 	}
 	var history []circuit.State

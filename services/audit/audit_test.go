@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,73 +145,6 @@ func TestListing(t *testing.T) {
 	}
 	if two := w.list(t, &auditv1.ListRequest{Limit: 2}).GetRecords(); told(two[0]) != "ann|session|127.0.0.1|Approve|slow||ok|" || two[1].GetObject() != "cs-24" {
 		t.Errorf("after its end: %v", two)
-	}
-}
-
-// TestWritersDoNotFork: processes that write at once make one chain.
-func TestWritersDoNotFork(t *testing.T) {
-	s := etcd.Shared(t)
-	var writers sync.WaitGroup
-	const processes, each = 4, 60
-	for range processes {
-		w := start(t, s)
-		writers.Go(func() {
-			for i := range each {
-				if err := w.approve(ann, fmt.Sprint("cs-", i), ""); err != nil {
-					t.Error(err)
-				}
-			}
-			w.settle(t)
-		})
-	}
-	writers.Wait()
-	l := kept(t, s)
-	whole(t, l)
-	if len(l.Records) != processes*each*2 {
-		t.Errorf("%d records of %d calls", len(l.Records), processes*each)
-	}
-}
-
-// TestAnswersThatAreLost: a record whose answer was lost is there once, also where another process wrote meanwhile.
-func TestAnswersThatAreLost(t *testing.T) {
-	plain := etcd.Shared(t)
-	var writes atomic.Int64
-	s := plain.WithFaults(func(key string, value []byte) state.Fault {
-		if key != headKey || value == nil {
-			return state.None
-		}
-		return []state.Fault{state.None, state.AnswerLost, state.Refused, state.AnswerLost, state.AnswerLost}[writes.Add(1)%5]
-	})
-	var calls sync.WaitGroup
-	a, b := start(t, s), start(t, plain)
-	for i := range 12 {
-		calls.Go(func() {
-			if err := a.approve(ann, fmt.Sprint("a-", i), ""); err != nil {
-				t.Error(err)
-			}
-		})
-		calls.Go(func() {
-			if err := b.approve(ann, fmt.Sprint("b-", i), ""); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	calls.Wait()
-	a.settle(t)
-	b.settle(t)
-	l := kept(t, plain)
-	whole(t, l)
-	times := map[string]int{}
-	for _, r := range l.Records {
-		times[r.GetObject()+r.GetKind().String()]++
-	}
-	for what, n := range times {
-		if n != 1 {
-			t.Errorf("%s is there %d times", what, n)
-		}
-	}
-	if len(times) != 48 {
-		t.Errorf("%d of 48 records", len(times))
 	}
 }
 

@@ -102,7 +102,7 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 		terms.End = ask.GetEnd()
 	}
 	if ask.GetPath() != nil {
-		putPath(terms, ask.GetPath())
+		copyPath(terms, ask.GetPath())
 		if err := checkTerms(terms); err != nil {
 			return nil, err
 		}

@@ -22,9 +22,6 @@ func pathOf(t *circuitsv1.Terms) *circuitsv1.PathTerms {
 	return out
 }
 
-// putPath puts other wants of the path into terms.
-func putPath(t *circuitsv1.Terms, p *circuitsv1.PathTerms) { copyPath(t, p) }
-
 // pathFields are what both messages have under the same names.
 var pathFields = (&circuitsv1.PathTerms{}).ProtoReflect().Descriptor().Fields()
 

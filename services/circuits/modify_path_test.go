@@ -52,7 +52,7 @@ func TestAPathHasTheFieldsOfTerms(t *testing.T) {
 	}
 	had := &circuitsv1.Terms{Project: "astro", Via: []string{"c"}, MaxHops: 2, Metric: circuitsv1.Metric_METRIC_TE}
 	is := proto.CloneOf(had)
-	putPath(is, &circuitsv1.PathTerms{MaxSids: 3, ExcludeRiskGroups: []uint32{7}})
+	copyPath(is, &circuitsv1.PathTerms{MaxSids: 3, ExcludeRiskGroups: []uint32{7}})
 	if want := (&circuitsv1.Terms{Project: "astro", MaxSids: 3, ExcludeRiskGroups: []uint32{7}}); !proto.Equal(is, want) {
 		t.Errorf("with another path: %v", is)
 	}

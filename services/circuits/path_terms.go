@@ -44,8 +44,8 @@ func checkPathTerms(t *circuitsv1.Terms) error {
 // pathTermsOf is what terms want of a path.
 func (b *book) pathTermsOf(t *circuitsv1.Terms) (admit.PathTerms, error) {
 	w := admit.PathTerms{
-		Metric: metricOf[t.GetMetric()], ExcludeRiskGroups: t.GetExcludeRiskGroups(), MaxHops: int(t.GetMaxHops()), MaxSIDs: int(t.GetMaxSids()), IncludeAny: admit.GroupBits(t.GetIncludeAny()),
-		IncludeAll: admit.GroupBits(t.GetIncludeAll()), Exclude: admit.GroupBits(t.GetExclude()),
+		Metric: metricOf[t.GetMetric()], MaxHops: int(t.GetMaxHops()), MaxSIDs: int(t.GetMaxSids()), ExcludeRiskGroups: t.GetExcludeRiskGroups(),
+		IncludeAny: admit.GroupBits(t.GetIncludeAny()), IncludeAll: admit.GroupBits(t.GetIncludeAll()), Exclude: admit.GroupBits(t.GetExclude()),
 	}
 	for _, name := range t.GetVia() {
 		n, err := b.topo.Resolve(name)

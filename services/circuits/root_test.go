@@ -1,11 +1,9 @@
 package circuits
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -18,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
-	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/webhook"
 )
@@ -222,193 +219,6 @@ func TestQuotas(t *testing.T) {
 	for i, want := range []string{"", "", "QUOTA"} {
 		if _, err := w.request(c, fmt.Sprint("hold", i), small, false); refusalIn(err).GetCode() != want {
 			t.Errorf("hold %d: %v, want %q", i+1, err, want)
-		}
-	}
-}
-
-func TestBadInputIsRefusedByItsField(t *testing.T) {
-	w := newWorld(t)
-	c := w.start()
-	many := slices.Repeat([]string{"x"}, 101)
-	for name, tc := range map[string]struct {
-		field  string
-		change func(*circuitsv1.Terms)
-	}{
-		"no project":             {"project", func(t *circuitsv1.Terms) { t.Project = "" }},
-		"a project of slashes":   {"project", func(t *circuitsv1.Terms) { t.Project = "a/b" }},
-		"a project of umlauts":   {"project", func(t *circuitsv1.Terms) { t.Project = "käse" }},
-		"no router":              {"from", func(t *circuitsv1.Terms) { t.From = "" }},
-		"an unknown router":      {"to", func(t *circuitsv1.Terms) { t.To = "nowhere" }},
-		"a long router":          {"to", func(t *circuitsv1.Terms) { t.To = strings.Repeat("x", 101) }},
-		"one router":             {"to", func(t *circuitsv1.Terms) { t.To = "a" }},
-		"no rate":                {"rate_bits_per_second", func(t *circuitsv1.Terms) { t.RateBitsPerSecond = 0 }},
-		"a rate below 0":         {"rate_bits_per_second", func(t *circuitsv1.Terms) { t.RateBitsPerSecond = -1 }},
-		"a rate beyond all":      {"rate_bits_per_second", func(t *circuitsv1.Terms) { t.RateBitsPerSecond = 1<<63 - 1 }},
-		"a volume below 0":       {"volume_bytes", func(t *circuitsv1.Terms) { t.VolumeBytes = -1 }},
-		"a volume without end":   {"end", func(t *circuitsv1.Terms) { t.VolumeBytes, t.End = 1, nil }},
-		"an end before start":    {"end", func(t *circuitsv1.Terms) { t.End = timestamppb.New(noon) }},
-		"a start in the past":    {"start", func(t *circuitsv1.Terms) { t.Start = timestamppb.New(noon.Add(-time.Hour)) }},
-		"a start in year 0":      {"start", func(t *circuitsv1.Terms) { t.Start = &timestamppb.Timestamp{Seconds: -1 << 62} }},
-		"half a second":          {"start", func(t *circuitsv1.Terms) { t.Start.Nanos = 5e8 }},
-		"an unknown protection":  {"protection", func(t *circuitsv1.Terms) { t.Protection = 9 }},
-		"a volume with a backup": {"protection", func(t *circuitsv1.Terms) { t.VolumeBytes, t.Protection = 1, 1 }},
-		"a delay below 0":        {"max_delay_microseconds", func(t *circuitsv1.Terms) { t.MaxDelayMicroseconds = -1 }},
-		"an unknown link":        {"without_links", func(t *circuitsv1.Terms) { t.WithoutLinks = []string{"x"} }},
-		"many links":             {"without_links", func(t *circuitsv1.Terms) { t.WithoutLinks = many }},
-		"an unknown circuit":     {"apart_from", func(t *circuitsv1.Terms) { t.ApartFrom = []string{"x"} }},
-		"an unknown detour":      {"without_routers", func(t *circuitsv1.Terms) { t.WithoutRouters = []string{"x"} }},
-		"a long description":     {"description", func(t *circuitsv1.Terms) { t.Description = strings.Repeat("ä", 501) }},
-		"a prefix of no network": {"pairs", func(t *circuitsv1.Terms) {
-			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.1/24", Destination: "10.1.0.0/24"}}
-		}},
-		"ports of no protocol": {"pairs", func(t *circuitsv1.Terms) {
-			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.0/24", Destination: "10.1.0.0/24", DestinationPorts: "5001"}}
-		}},
-		"prefixes of two families": {"pairs", func(t *circuitsv1.Terms) {
-			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.0/24", Destination: "2001:db8::/64"}}
-		}},
-	} {
-		terms := w.terms("a", "b", 1)
-		tc.change(terms)
-		_, err := w.request(c, "r", terms, false)
-		if no := refusalIn(err); connect.CodeOf(err) != connect.CodeInvalidArgument || no.GetField() != tc.field {
-			t.Errorf("%s: %v, field %q; want %q", name, err, no.GetField(), tc.field)
-		}
-	}
-	for _, id := range []string{"", strings.Repeat("x", 65), "a/b", "ü"} {
-		if _, err := w.request(c, id, w.terms("a", "b", 1), false); refusalIn(err).GetField() != "request_id" {
-			t.Errorf("request id %q: %v", id, err)
-		}
-	}
-}
-
-func TestListsHavePages(t *testing.T) {
-	w := newWorld(t)
-	c := w.start()
-	var want []string
-	for i := range 5 {
-		want = append(want, w.booked(c, fmt.Sprint(i), w.terms("a", "b", 1)).GetId())
-	}
-	list := func(r *circuitsv1.ListRequest) *circuitsv1.ListResponse {
-		t.Helper()
-		out, err := (&api{c}).List(t.Context(), connect.NewRequest(r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out.Msg
-	}
-	var got []string
-	for token := ""; ; {
-		page := list(&circuitsv1.ListRequest{Project: "astro", PageSize: 2, PageToken: token, States: []circuitsv1.State{scheduled}})
-		for _, one := range page.GetCircuits() {
-			got = append(got, one.GetId())
-		}
-		if token = page.GetNextPageToken(); token == "" {
-			break
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("pages of %v, want %v", got, want)
-	}
-	got = nil
-	for token := ""; ; {
-		page := list(&circuitsv1.ListRequest{PageSize: 2, PageToken: token, NewestFirst: true})
-		for _, one := range page.GetCircuits() {
-			got = append(got, one.GetId())
-		}
-		if token = page.GetNextPageToken(); token == "" {
-			break
-		}
-	}
-	if slices.Reverse(got); !slices.Equal(got, want) {
-		t.Errorf("pages from the newest on, turned round, %v, want %v", got, want)
-	}
-	for name, r := range map[string]*circuitsv1.ListRequest{
-		"another project": {Project: "bio"}, "another state": {States: []circuitsv1.State{held}}, "another link": {Link: linkID("b", "a")},
-		"earlier": {End: timestamppb.New(noon.Add(10 * time.Hour))}, "later": {Start: timestamppb.New(noon.Add(18 * time.Hour))},
-	} {
-		if n := len(list(r).GetCircuits()); n != 0 {
-			t.Errorf("%s: %d circuits", name, n)
-		}
-	}
-	if n := len(list(&circuitsv1.ListRequest{Link: linkID("a", "b")}).GetCircuits()); n != 5 {
-		t.Errorf("over their link: %d circuits", n)
-	}
-	if _, err := (&api{c}).List(t.Context(), connect.NewRequest(&circuitsv1.ListRequest{PageSize: 1001})); connect.CodeOf(err) != connect.CodeInvalidArgument {
-		t.Errorf("a page of 1001: %v", err)
-	}
-}
-
-func TestCalendar(t *testing.T) {
-	w := newWorld(t)
-	c := w.start()
-	got := w.booked(c, "1", w.terms("a", "b", 2))
-	r, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: linkID("a", "b")}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := r.Msg.GetLinks()[0]
-	var free []int64
-	for _, p := range link.GetPieces() {
-		free = append(free, p.GetFreeBitsPerSecond())
-	}
-	if !slices.Equal(free, []int64{reservable, reservable - 2*giga, reservable}) || link.GetLeastFreeBitsPerSecond() != reservable-2*giga ||
-		link.GetReservableBitsPerSecond() != reservable || !slices.Equal(link.GetCircuits(), []string{got.GetId()}) || link.GetLink().GetTo() != routers["b"] {
-		t.Errorf("%v", link)
-	}
-	if r, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{})); err != nil || len(r.Msg.GetLinks()) != 6 {
-		t.Errorf("of all links: %v, %v", r, err)
-	}
-	if _, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: "x"})); refusalIn(err).GetField() != "link" {
-		t.Errorf("of no link: %v", err)
-	}
-}
-
-// A watcher gets the circuits that exist, and then every change, also those of another replica.
-func TestWatchersAreBounded(t *testing.T) {
-	c := newWorld(t).start()
-	if err := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
-		for range maxWatchers {
-			c.book.watchers[&watcher{}] = true
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	err := (&api{c}).Watch(t.Context(), connect.NewRequest(&circuitsv1.WatchRequest{}), nil)
-	if connect.CodeOf(err) != connect.CodeResourceExhausted {
-		t.Errorf("one stream more: %v", err)
-	}
-}
-
-func TestWatch(t *testing.T) {
-	w := newWorld(t)
-	c, other := w.start(), w.start()
-	first := w.booked(c, "1", w.terms("a", "b", 1))
-	mux := http.NewServeMux()
-	mux.Handle(c.Handler())
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stream, err := circuitsv1connect.NewCircuitsServiceClient(server.Client(), server.URL).Watch(ctx, connect.NewRequest(&circuitsv1.WatchRequest{Project: "astro"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := func() string {
-		t.Helper()
-		if !stream.Receive() {
-			t.Fatal(stream.Err())
-		}
-		return stream.Msg().GetCircuit().GetId() + " " + stream.Msg().GetCircuit().GetState().String()
-	}
-	if got := next(); got != first.GetId()+" STATE_SCHEDULED" {
-		t.Errorf("at first %s", got)
-	}
-	// It is committed in one transaction: there is no moment at which a lost answer leaves it held, to expire.
-	second := w.booked(other, "2", w.terms("a", "b", 1))
-	for _, want := range []string{"STATE_COMMITTED", "STATE_SCHEDULED"} {
-		if got := next(); got != second.GetId()+" "+want {
-			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

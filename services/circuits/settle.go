@@ -19,7 +19,7 @@ func settled(is *circuitsv1.Record, actions []life.Action, now time.Time) *circu
 	}
 	if len(is.GetLife().GetHadPath()) > 0 && (does(life.Settle) || does(life.Revert)) {
 		if want := is.GetLife().GetHadWant(); want != nil && does(life.Revert) {
-			putPath(is.GetCircuit().GetTerms(), want)
+			copyPath(is.GetCircuit().GetTerms(), want)
 		}
 		if does(life.Revert) {
 			is.Circuit.Path, is.Circuit.Backup, is.Circuit.Back = is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack

@@ -130,11 +130,11 @@ func (c *Component) circuitFromProto(m *circuitsv1.Circuit) compile.Circuit {
 		out.From = timeOf(m.GetSlots()[0].GetStart())
 	}
 	for _, p := range m.GetTerms().GetPairs() {
-		m, err := traffic.Read(p)
+		is, err := traffic.Read(p)
 		if err != nil {
 			out.Unmapped = fmt.Sprintf("its traffic from %q to %q cannot be matched: %v", p.GetSource(), p.GetDestination(), err)
 		}
-		out.Matches = append(out.Matches, compile.Match{Src: m.Src, Dst: m.Dst, Protocol: m.Protocol, SrcPort: m.SrcPort, DstPort: m.DstPort})
+		out.Matches = append(out.Matches, compile.Match{Src: is.Src, Dst: is.Dst, Protocol: is.Protocol, SrcPort: is.SrcPort, DstPort: is.DstPort})
 	}
 	return out
 }

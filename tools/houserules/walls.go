@@ -96,9 +96,9 @@ var owners = []owner{
 }
 
 // vocabulary are pure packages of a service that others may use as values: the
-// policy language and the plan per router, which the twin simulates, and path
+// policy language and the plan per router, which the twin simulates, path
 // computation, which a policy planned offline runs on a network file and circuits
-// are admitted by. They need nothing of the service, so each service still runs
+// are admitted by, and which packets a circuit is for. They need nothing of the service, so each service still runs
 // in a process of its own.
 var vocabulary = map[string]bool{
 	"services/circuits/traffic": true,

@@ -34,6 +34,20 @@ func square(t *testing.T) *Book {
 	return b
 }
 
+// bookOf is a book of a network whose links may be filled.
+func bookOf(t *testing.T, nodes []graph.Node, links []graph.Link) *Book {
+	t.Helper()
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func fromAToD(id string, rate int64) Request {
 	return Request{ID: id, From: "a", To: "d", Rate: rate, Window: calendar.Window{Start: 1000, End: 2000}}
 }

@@ -31,15 +31,7 @@ func maze(t *testing.T) *Book {
 			}
 		}
 	}
-	g, err := graph.New(nodes, links)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return bookOf(t, nodes, links)
 }
 
 func TestASearchThatIsGivenUpSaysSo(t *testing.T) {
@@ -102,14 +94,7 @@ func parallel(t *testing.T, links ...graph.Link) *Book {
 	for i := range links {
 		links[i].ID, links[i].To = fmt.Sprint(i), 1
 	}
-	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "d"}}, links)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := bookOf(t, []graph.Node{{ID: "a"}, {ID: "d"}}, links)
 	return b
 }
 
@@ -202,14 +187,7 @@ func TestPathsThatNeedTooManySegmentsAreBounded(t *testing.T) {
 			links = append(links, graph.Link{ID: fmt.Sprint(i, twin), From: int32(i), To: int32(i + 1), IGP: 1, Capacity: gbit})
 		}
 	}
-	g, err := graph.New(nodes, links)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := bookOf(t, nodes, links)
 	for name, change := range map[string]func(*Request){
 		"a rate":   func(*Request) {},
 		"a volume": func(r *Request) { r.Bytes = 1000 },

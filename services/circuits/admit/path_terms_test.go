@@ -47,14 +47,7 @@ func TestLooseHopsOfALargeNetworkAreBounded(t *testing.T) {
 		nodes[i].ID = fmt.Sprint(i)
 	}
 	links := []graph.Link{{ID: "02", To: 2, IGP: 1, Capacity: gbit}, {ID: "21", From: 2, To: 1, IGP: 1, Capacity: gbit}}
-	g, err := graph.New(nodes, links)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := bookOf(t, nodes, links)
 	r := Request{ID: "c", From: "0", To: "1", Rate: 1, Window: calendar.Window{Start: 1, End: 2}}
 	r.Via = []string{"2"}
 	if g, no := b.Decide(r); no != nil || !slices.Equal(g.Path, []string{"02", "21"}) {

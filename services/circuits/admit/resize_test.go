@@ -98,14 +98,7 @@ func TestWhatIsLackingIsBounded(t *testing.T) {
 		nodes = append(nodes, graph.Node{ID: id})
 		chain, path = append(chain, graph.Link{ID: id, From: i, To: i + 1, IGP: 1, Capacity: 10}), append(path, id)
 	}
-	g, err := graph.New(nodes, chain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := bookOf(t, nodes, chain)
 	if err := b.Restore(Grant{ID: "1", Slots: []Slot{slot(0, 10, 5), slot(20, 30, 5)}, Path: path}); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 		} else if accept(at) {
 			return s.path(at)
 		}
-		if len(s.labels) > s.mostLabels || s.pieces > s.mostPieces {
+		if len(s.labels) > s.mostLabels || s.pieces > s.mostPieces || s.unpinned == maxUnpinned {
 			s.givenUp = true
 			return nil
 		}
@@ -83,15 +83,13 @@ func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 	return nil
 }
 
-// pins reports whether the path of a label is pinned by few enough segments, and gives the search up after too many
-// that are not: no rule says of a part of a path whether the whole will do.
+// pins reports whether the path of a label is pinned by few enough segments, and counts those that are not: no rule
+// says of a part of a path whether the whole will do.
 func (s *search) pins(last int32) bool {
 	if s.pinned(s.path(last)) {
 		return true
 	}
-	if s.unpinned++; s.unpinned == maxUnpinned {
-		s.mostLabels = 0
-	}
+	s.unpinned++
 	return false
 }
 

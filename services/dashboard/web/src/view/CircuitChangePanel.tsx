@@ -13,6 +13,7 @@ import { CircuitPathFields } from "./CircuitPathFields";
 import { CircuitSizeFields } from "./CircuitSizeFields";
 import { Labelled } from "./Labelled";
 import { Panel } from "./Panel";
+import { YourName } from "./YourName";
 
 /** What both forms need. */
 interface Props<F> {
@@ -111,11 +112,7 @@ function ChangePanel<F>({
       <form onSubmit={submit} noValidate>
         {children}
         <div className="fields">
-          <Labelled name="Your name">
-            {(id) => (
-              <input id={id} autoComplete="username" maxLength={60} value={by} onChange={(e) => onBy(e.target.value)} />
-            )}
-          </Labelled>
+          <YourName by={by} onBy={onBy} />
           <Labelled name="Note" hint="kept in the timeline">
             {(id) => <input id={id} maxLength={400} value={note} onChange={(e) => setNote(e.target.value)} />}
           </Labelled>

@@ -4,6 +4,7 @@ import { useGraph } from "../state/hooks";
 import { CircuitPathFields } from "./CircuitPathFields";
 import { Labelled } from "./Labelled";
 import { type Input, Quantity } from "./Quantity";
+import { YourName } from "./YourName";
 
 interface Props {
   form: CircuitForm;
@@ -26,11 +27,7 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
   const scavenger = form.kind === "scavenger";
   return (
     <div className="fields">
-      <Labelled name="Your name">
-        {(id) => (
-          <input id={id} autoComplete="username" maxLength={60} value={by} onChange={(e) => onBy(e.target.value)} />
-        )}
-      </Labelled>
+      <YourName by={by} onBy={onBy} />
       <Labelled name="Project" problem={problems.project}>
         {(id) => <input id={id} maxLength={64} {...text("project")} />}
       </Labelled>

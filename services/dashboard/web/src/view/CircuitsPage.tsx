@@ -64,7 +64,7 @@ export function CircuitsPage({ circuit: id, maintenance, link, onSelect }: Props
         <CircuitCalendarPanel
           link={link}
           onLink={(next) => onSelect({ link: next })}
-          window={windowShown(asked?.slots.length ? asked.slots : shown?.slots, asked)}
+          window={windowShown(shown?.slots, asked)}
           blockers={asked?.refusal?.blockers ?? []}
         />
         <MaintenanceListPanel
@@ -138,8 +138,8 @@ function useQuote(form: CircuitForm, by: string, open: boolean) {
 type Slots = Answer["slots"];
 
 /** The window that the calendar marks: that of the answer or of the circuit, else that of the request. */
-function windowShown(slots: Slots | undefined, answer: Answer | undefined) {
-  const of = slots?.length ? slots : answer?.slots;
+function windowShown(booked: Slots | undefined, answer: Answer | undefined) {
+  const of = answer?.slots.length ? answer.slots : booked;
   if (of?.length) return { start: of[0]?.start, end: of.at(-1)?.end };
   return answer ? { start: answer.terms.start, end: answer.terms.end } : undefined;
 }

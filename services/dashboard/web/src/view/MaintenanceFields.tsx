@@ -5,6 +5,7 @@ import { useGraph, useNames, useResource, useStore } from "../state/hooks";
 import { Labelled } from "./Labelled";
 import { Picker } from "./Picker";
 import { Quantity } from "./Quantity";
+import { YourName } from "./YourName";
 
 interface Props {
   form: MaintenanceForm;
@@ -26,11 +27,7 @@ export function MaintenanceFields({ form, by, problems, onChange, onBy }: Props)
   });
   return (
     <div className="fields">
-      <Labelled name="Your name">
-        {(id) => (
-          <input id={id} autoComplete="username" maxLength={60} value={by} onChange={(e) => onBy(e.target.value)} />
-        )}
-      </Labelled>
+      <YourName by={by} onBy={onBy} />
       <Labelled name="Id" hint="such as a ticket's" problem={problems.id}>
         {(id) => <input id={id} maxLength={64} {...text("id")} />}
       </Labelled>
