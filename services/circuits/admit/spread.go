@@ -1,0 +1,150 @@
+package admit
+
+import (
+	"fmt"
+
+	"github.com/millrace/millrace/services/circuits/calendar"
+)
+
+// MaxSpread is how many circuits a volume is spread over at most.
+const MaxSpread = 8
+
+// maxHalvings is how often the time between a deadline that is too early and one that is not is halved.
+const maxHalvings = 16
+
+// Spread divides a volume among circuits that carry it together: the first has as much as any path carries by the
+// deadline, each next one as much as any path carries beside those before it, and the last one what is left. They have
+// ids in their order; those that are not needed are not used. Each part is a request that is granted once those before
+// it are entered. The book is afterwards what it was.
+//
+// The path that carries most may leave less to the others than another one would. So a volume may be refused that
+// another choice of paths carries.
+func (b *Book) Spread(r Request, ids []string) ([]Request, *Refusal) {
+	if r.Bytes == 0 {
+		return nil, badRequest("bytes", "only a volume is spread over several circuits")
+	}
+	var refusal *Refusal
+	s := b.spread(r, ids, func(left Request) { _, refusal = b.DecideOnly(left) })
+	switch {
+	case s.done:
+		return s.parts, nil
+	case len(s.parts) == 0: // no path carries a byte, whether there are several of them or not
+		_, refusal = b.Decide(r)
+		return nil, refusal
+	}
+	if refusal == nil {
+		refusal = &Refusal{Code: Capacity, Reason: "one more circuit carries it"}
+	}
+	refusal.Reason = fmt.Sprintf("%d circuits carry %d of %d bytes by the deadline; of the rest: %s", len(s.parts), s.carried, r.Bytes, refusal.Reason)
+	b.offerSpread(refusal, r, ids, s)
+	return nil, refusal
+}
+
+// spreading is how a volume is divided, as far as that goes.
+type spreading struct {
+	parts []Request
+	// carried is the bytes of the parts.
+	carried int64
+	// done: the parts carry all of it.
+	done bool
+}
+
+// spread calls with what is left, if something is, before the parts are removed from the book.
+func (b *Book) spread(r Request, ids []string, with func(left Request)) (s spreading) {
+	defer func() {
+		for _, p := range s.parts {
+			if err := b.Remove(p.ID); err != nil {
+				panic("the book removes what it added: " + err.Error())
+			}
+		}
+	}()
+	left := r
+	for _, id := range ids {
+		left.ID = id
+		if !b.enterPart(&s, left) {
+			part := left
+			if part.Bytes = min(b.mostBytes(left), left.Bytes); part.Bytes == 0 || !b.enterPart(&s, part) {
+				break
+			}
+		}
+		if left.Bytes = r.Bytes - s.carried; left.Bytes == 0 {
+			s.done = true
+			return s
+		}
+	}
+	left.ID = r.ID
+	with(left)
+	return s
+}
+
+// enterPart enters a part where it is granted.
+func (b *Book) enterPart(s *spreading, part Request) bool {
+	a, refusal := b.look(part)
+	if refusal != nil {
+		return false
+	}
+	found := a.find()
+	if !found.found() || b.Enter(*a.granted(found)) != nil {
+		return false
+	}
+	s.parts, s.carried = append(s.parts, part), s.carried+part.Bytes
+	return true
+}
+
+// mostBytes is how many a path carries by the deadline. Less than a byte is nothing.
+func (b *Book) mostBytes(r Request) int64 {
+	a, refusal := b.look(r)
+	if refusal != nil {
+		return 0
+	}
+	most, _ := a.mostVolume()
+	return most / 8
+}
+
+// offerSpread offers as many bytes as the parts carry, and a deadline by which as many parts carry all.
+func (b *Book) offerSpread(to *Refusal, r Request, ids []string, s spreading) {
+	less := r
+	less.Bytes = s.carried
+	to.Offers = []Offer{{Kind: LessVolume, Change: thousandths(r.Bytes-less.Bytes, r.Bytes), Request: less}}
+	later := r
+	if later.End = b.spreadBy(r, ids); later.End == 0 {
+		return
+	}
+	o := Offer{Kind: LaterDeadline, Change: thousandths(later.End-r.End, r.End-r.Start), Request: later}
+	if o.Change < to.Offers[0].Change {
+		to.Offers = []Offer{o, to.Offers[0]}
+	} else {
+		to.Offers = append(to.Offers, o)
+	}
+}
+
+// spreadBy is a deadline by which so many circuits carry a volume, or 0. It need not be the first one: with a later
+// deadline the parts are others.
+func (b *Book) spreadBy(r Request, ids []string) int64 {
+	early := r.End
+	for range maxDoublings {
+		r.End = r.Start + 2*min(r.End-r.Start, (calendar.Forever-1-r.Start)/2)
+		if b.spread(r, ids, nobodyAsks).done {
+			return b.spreadBetween(r, ids, early, r.End)
+		}
+		early = r.End
+	}
+	return 0
+}
+
+// spreadBetween draws a deadline that is enough near to one that is not.
+func (b *Book) spreadBetween(r Request, ids []string, early, late int64) int64 {
+	for range maxHalvings {
+		if r.End = early + (late-early)/2; r.End == early {
+			break
+		}
+		if b.spread(r, ids, nobodyAsks).done {
+			late = r.End
+		} else {
+			early = r.End
+		}
+	}
+	return late
+}
+
+func nobodyAsks(Request) {}
