@@ -113,7 +113,7 @@ var excesses = map[string]circuitsv1.Excess{
 
 func circuitsQuoteCommand() *cobra.Command {
 	var f termsFlags
-	var again repeatFlags
+	var several batchFlags
 	var by string
 	cmd := &cobra.Command{
 		Use:     "quote FROM TO",
@@ -126,12 +126,13 @@ func circuitsQuoteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			repeat, err := again.read()
+			batch, err := several.read()
 			if err != nil {
 				return err
 			}
-			if repeat != nil {
-				return circuitsRepeated(cmd, &circuitsv1.RequestAllRequest{Terms: []*circuitsv1.Terms{terms}, By: by, Repeat: repeat, DryRun: true})
+			if batch != nil {
+				batch.Terms, batch.By, batch.DryRun = []*circuitsv1.Terms{terms}, by, true
+				return requestBatch(cmd, batch)
 			}
 			r, err := circuitsClient(cmd).Quote(cmd.Context(), connect.NewRequest(&circuitsv1.QuoteRequest{Terms: terms, By: by}))
 			if err != nil {
@@ -155,13 +156,13 @@ func circuitsQuoteCommand() *cobra.Command {
 	}
 	byFlag(cmd, &by)
 	f.add(cmd.Flags())
-	again.add(cmd.Flags())
+	several.add(cmd.Flags())
 	return cmd
 }
 
 func circuitsRequestCommand() *cobra.Command {
 	var f termsFlags
-	var again repeatFlags
+	var several batchFlags
 	req := &circuitsv1.RequestRequest{}
 	var hold bool
 	cmd := &cobra.Command{
@@ -172,7 +173,8 @@ func circuitsRequestCommand() *cobra.Command {
 			"Asked again with the same --request-id, as after a lost answer, it gives the circuit of the first time. Exit code 3: it\n" +
 			"does not fit; what blocks it and what would fit is printed.",
 		Example: "  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --hold\n  millrace circuits request pe1 pe2 --project astro --rate 5000 --from-port eth3 --from-vlan 100 --to-port eth5 --to-vlan 1780-1790\n" +
-			"  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00+01:00 --end 2026-11-24T06:00:00+01:00 --repeat day --times 14 --time-zone Europe/Berlin",
+			"  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00+01:00 --end 2026-11-24T06:00:00+01:00 --repeat day --times 14 --time-zone Europe/Berlin\n" +
+			"  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --paths 3 --pair 192.0.2.5/32,198.51.100.9/32,tcp,any,5000-5099",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			terms, err := f.read(args)
@@ -180,12 +182,13 @@ func circuitsRequestCommand() *cobra.Command {
 				return err
 			}
 			req.Terms, req.Commit = terms, !hold
-			repeat, err := again.read()
+			batch, err := several.read()
 			if err != nil {
 				return err
 			}
-			if repeat != nil {
-				return circuitsRepeated(cmd, &circuitsv1.RequestAllRequest{Terms: []*circuitsv1.Terms{terms}, By: req.GetBy(), Commit: !hold, RequestId: req.GetRequestId(), Repeat: repeat})
+			if batch != nil {
+				batch.Terms, batch.By, batch.Commit, batch.RequestId = []*circuitsv1.Terms{terms}, req.GetBy(), !hold, req.GetRequestId()
+				return requestBatch(cmd, batch)
 			}
 			if req.RequestId == "" {
 				req.RequestId = uuid.NewString()
@@ -205,7 +208,7 @@ func circuitsRequestCommand() *cobra.Command {
 	}
 	byFlag(cmd, &req.By)
 	f.add(cmd.Flags())
-	again.add(cmd.Flags())
+	several.add(cmd.Flags())
 	cmd.Flags().StringVar(&req.RequestId, "request-id", "", "name of this request; none: a new one")
 	cmd.Flags().BoolVar(&hold, "hold", false, "only hold the capacity; commit it with `millrace circuits commit`")
 	return cmd

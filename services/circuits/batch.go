@@ -98,6 +98,9 @@ func (c *Component) mayRequestAll(ask *circuitsv1.RequestAllRequest) error {
 			return ofTerms(part{of: i}, wrong("project", "all circuits of a batch are of one project"))
 		}
 	}
+	if err := checkSpread(ask); err != nil {
+		return err
+	}
 	return c.cfg.may(ask.GetBy(), ask.GetTerms()[0].GetProject())
 }
 
@@ -130,6 +133,11 @@ func (b *book) bookedAll(ids []string, parts []part, ask *circuitsv1.RequestAllR
 			all = nil
 		}
 	}()
+	if ask.GetMaxPaths() > 1 {
+		if parts, err = b.spread(ids, parts[0], now); err != nil {
+			return nil, nil, err
+		}
+	}
 	for i, p := range parts {
 		one := &circuitsv1.RequestRequest{RequestId: ask.GetRequestId(), Terms: p.terms, By: ask.GetBy(), Commit: ask.GetCommit()}
 		record, moved, _, err := b.booked(ids[i], one, false, now)

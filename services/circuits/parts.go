@@ -27,7 +27,8 @@ const maxParts = repeat.Most
 // periods in days.
 var periods = map[circuitsv1.Every]int{circuitsv1.Every_EVERY_DAY: 1, circuitsv1.Every_EVERY_WEEK: 7}
 
-// parts are the circuits of a batch, and an id for each. Who may not book for the project is refused.
+// parts are the circuits of a batch, and an id for each; of a volume that is spread over several, it is one part, with
+// an id for each circuit that there may be. Who may not book for the project is refused.
 func (c *Component) parts(ask *circuitsv1.RequestAllRequest) (out []part, ids []string, err error) {
 	if err := c.mayRequestAll(ask); err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (c *Component) parts(ask *circuitsv1.RequestAllRequest) (out []part, ids []
 	if out, err = repeated(ask.GetTerms(), ask.GetRepeat()); err != nil {
 		return nil, nil, err
 	}
-	ids = make([]string, len(out))
+	ids = make([]string, max(len(out), int(ask.GetMaxPaths())))
 	for i := range ids {
 		if ids[i], err = newID(); err != nil {
 			return nil, nil, err

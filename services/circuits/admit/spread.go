@@ -35,7 +35,7 @@ func (b *Book) Spread(r Request, ids []string) ([]Request, *Refusal) {
 	if refusal == nil {
 		refusal = &Refusal{Code: Capacity, Reason: "one more circuit carries it"}
 	}
-	refusal.Reason = fmt.Sprintf("%d circuits carry %d of %d bytes by the deadline; of the rest: %s", len(s.parts), s.carried, r.Bytes, refusal.Reason)
+	refusal.Reason = fmt.Sprintf("%d of %d bytes are there by the deadline, by %d circuits; of the rest: %s", s.carried, r.Bytes, len(s.parts), refusal.Reason)
 	b.offerSpread(refusal, r, ids, s)
 	return nil, refusal
 }

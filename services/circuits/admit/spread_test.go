@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
-// A volume that no path carries is spread so that it is granted part by part, and what is refused is more than its parts
-// carry. Paths and seconds are counted one by one.
+// A volume that no path carries is spread so that it is granted part by part, and what is refused is more than its
+// parts carry. Paths and seconds are counted one by one.
 func TestASpreadVolumeIsTheOracles(t *testing.T) {
 	ids := []string{"p1", "p2", "p3"}
 	seen := map[string]int{}
@@ -148,7 +148,7 @@ func TestWhatIsSpreadAndWhatIsOfferedInstead(t *testing.T) {
 		"the rate is of a circuit": {Request{Bytes: 90 * second, Rate: 4 * gbit}, []int64{40 * second, 40 * second, 10 * second}, Refusal{}},
 		"more than they have": {Request{Bytes: 121 * second}, nil, Refusal{
 			Code:     Capacity,
-			Reason:   "2 circuits carry 15000000000 of 15125000000 bytes by the deadline; of the rest: no path from a to d has room for 125000000 bytes from 1970-01-01T00:00:00Z until 1970-01-01T00:00:10Z; 2 links are in the way",
+			Reason:   "15000000000 of 15125000000 bytes are there by the deadline, by 2 circuits; of the rest: no path from a to d has room for 125000000 bytes from 1970-01-01T00:00:00Z until 1970-01-01T00:00:10Z; 2 links are in the way",
 			Blockers: []Blocker{{Link: "ab", Window: until(10), Shortfall: gbit / 10}, {Link: "ac", Window: until(10), Shortfall: gbit / 10}},
 			Offers: []Offer{
 				{Kind: LessVolume, Change: 9, Request: Request{Bytes: 120 * second, Window: until(10)}},
@@ -156,7 +156,7 @@ func TestWhatIsSpreadAndWhatIsOfferedInstead(t *testing.T) {
 			},
 		}},
 		"one more would": {Request{Bytes: 70 * second, Rate: 2 * gbit}, nil, Refusal{
-			Code: Capacity, Reason: "3 circuits carry 7500000000 of 8750000000 bytes by the deadline; of the rest: one more circuit carries it",
+			Code: Capacity, Reason: "7500000000 of 8750000000 bytes are there by the deadline, by 3 circuits; of the rest: one more circuit carries it",
 			Offers: []Offer{
 				{Kind: LessVolume, Change: 143, Request: Request{Bytes: 60 * second, Rate: 2 * gbit, Window: until(10)}},
 				{Kind: LaterDeadline, Change: 200, Request: Request{Bytes: 70 * second, Rate: 2 * gbit, Window: until(12)}},

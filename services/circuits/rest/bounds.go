@@ -60,6 +60,7 @@ var bounds = map[string]object{
 	"RequestAllRequest.by":          text(1, 100),
 	"RequestAllRequest.request_id":  {"pattern": word},
 	"RequestAllRequest.terms":       {"minItems": 1, "maxItems": 20},
+	"RequestAllRequest.max_paths":   {"minimum": 0, "maximum": admit.MaxSpread},
 	"Repeat.times":                  {"minimum": 2, "maximum": 60},
 	"Repeat.time_zone":              text(0, 100),
 	"ListRequest.page_size":         {"minimum": 0, "maximum": 1000},

@@ -11,6 +11,7 @@ package traffic
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"net/netip"
 
 	"github.com/millrace/millrace/services/policy/document"
@@ -39,6 +40,7 @@ var (
 	errFamilies = errors.New("both prefixes are of one family")
 	errPorts    = errors.New("ports are those of protocol tcp or udp")
 	errNoPort   = errors.New("no packet has port 0; the first is 1")
+	errDivide   = errors.New("flows are divided by a range of ports")
 )
 
 // Read reads a pair.
@@ -94,4 +96,51 @@ func (m Match) Has(src, dst netip.AddrPort, protocol uint8) bool {
 
 func has(r *document.PortRange, port uint16) bool {
 	return r == nil || r.First <= port && port <= r.Last
+}
+
+// Divide divides the flows of a match by their ports among circuits that carry so many bytes each: the ports in order,
+// in proportion to the bytes, one at least. The ports are those of the destination where they are a range of enough,
+// else those of the source.
+func (m Match) Divide(bytes []int64) ([]Match, error) {
+	of := func(m *Match) **document.PortRange { return &m.DstPort }
+	if count(m.DstPort) < len(bytes) {
+		of = func(m *Match) **document.PortRange { return &m.SrcPort }
+	}
+	all := *of(&m)
+	if count(all) < len(bytes) {
+		return nil, fmt.Errorf("%w: it has none of %d at least", errDivide, len(bytes))
+	}
+	out := make([]Match, len(bytes))
+	next := int(all.First)
+	for i, n := range inProportion(count(all), bytes) {
+		out[i] = m
+		*of(&out[i]) = &document.PortRange{First: uint16(next), Last: uint16(next + n - 1)}
+		next += n
+	}
+	return out, nil
+}
+
+// count is how many ports a range has. All ports are no range: clients take theirs from some part of them.
+func count(r *document.PortRange) int {
+	if r == nil {
+		return 0
+	}
+	return int(r.Last) - int(r.First) + 1
+}
+
+// inProportion divides n things, each of the parts getting one at least.
+func inProportion(n int, parts []int64) []int {
+	all := new(big.Int)
+	for _, p := range parts {
+		all.Add(all, big.NewInt(p))
+	}
+	out, so, given := make([]int, len(parts)), new(big.Int), 0
+	for i, p := range parts {
+		so.Add(so, big.NewInt(p))
+		end := new(big.Int).Mul(so, big.NewInt(int64(n)))
+		rest := len(parts) - 1 - i
+		out[i] = max(1, min(int(end.Div(end, all).Int64()), n-rest)-given)
+		given += out[i]
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,66 @@ func TestWhatTrafficHas(t *testing.T) {
 		}
 		if has := m.Has(netip.MustParseAddrPort(c.src), netip.MustParseAddrPort(c.dst), c.protocol); has != c.has {
 			t.Errorf("%v has %s to %s of protocol %d: %t", c.pair, c.src, c.dst, c.protocol, has)
+		}
+	}
+}
+
+// Ports are divided in proportion to bytes, in order, and none is left out or given twice.
+func TestFlowsAreDividedByPorts(t *testing.T) {
+	for name, c := range map[string]struct {
+		pair  *circuitsv1.PrefixPair
+		bytes []int64
+		want  []string
+	}{
+		"of the destination":       {pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "", "5000-5009"), []int64{6, 4}, []string{"any > 5000-5005", "any > 5006-5009"}},
+		"of the source":            {pair("192.0.2.0/24", "198.51.100.0/24", "udp", "100-103"), []int64{1, 1}, []string{"100-101 > any", "102-103 > any"}},
+		"rather of the former":     {pair("192.0.2.0/24", "198.51.100.0/24", "udp", "100-103", "7-8"), []int64{1, 1}, []string{"100-103 > 7", "100-103 > 8"}},
+		"of the latter if too few": {pair("192.0.2.0/24", "198.51.100.0/24", "udp", "100-102", "7-8"), []int64{1, 1, 1}, []string{"100 > 7-8", "101 > 7-8", "102 > 7-8"}},
+		"one at least":             {pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "", "1-10"), []int64{1 << 58, 1, 1}, []string{"any > 1-8", "any > 9", "any > 10"}},
+		"one at least, in front":   {pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "", "1-10"), []int64{1, 1, 1 << 58}, []string{"any > 1", "any > 2", "any > 3-10"}},
+		"one for each":             {pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "", "1-3"), []int64{1, 1, 98}, []string{"any > 1", "any > 2", "any > 3"}},
+		"rounded down":             {pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "", "1-65534"), []int64{1, 2}, []string{"any > 1-21844", "any > 21845-65534"}},
+		"among one":                {pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "", "9"), []int64{7}, []string{"any > 9"}},
+	} {
+		m, err := Read(c.pair)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		parts, err := m.Divide(c.bytes)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []string
+		for _, p := range parts {
+			if p.Src != m.Src || p.Dst != m.Dst || p.Protocol != m.Protocol {
+				t.Errorf("%s: %+v of %+v", name, p, m)
+			}
+			got = append(got, portText(p.SrcPort)+" > "+portText(p.DstPort))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func portText(r *document.PortRange) string {
+	if r == nil {
+		return "any"
+	}
+	return r.String()
+}
+
+func TestFlowsThatCannotBeDivided(t *testing.T) {
+	for _, p := range []*circuitsv1.PrefixPair{
+		pair("192.0.2.0/24", "198.51.100.0/24"), pair("192.0.2.0/24", "198.51.100.0/24", "tcp"),
+		pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "1-65535"), pair("192.0.2.0/24", "198.51.100.0/24", "tcp", "7", "80"),
+	} {
+		m, err := Read(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts, err := m.Divide([]int64{1, 1}); err == nil || err.Error() != "flows are divided by a range of ports: it has none of 2 at least" {
+			t.Errorf("%v: %v, %v", p, parts, err)
 		}
 	}
 }

@@ -130,6 +130,36 @@ export const circuitScenarios = [
     },
   },
   {
+    name: "a volume that no path carries is booked over two",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const form = await fill(page, "1");
+        await form.getByLabel("What").selectOption("Volume by a deadline");
+        await form.getByLabel("At most (empty: any rate)").fill("");
+        await form.getByLabel("Volume", { exact: true }).fill("100");
+        await until("that one is not enough", answer(page, false).getByTestId("blocker").first().waitFor());
+        await form.getByText("Protection, priority, traffic").click();
+        await form.getByLabel("Traffic").fill("192.0.2.0/24 198.51.100.0/24 tcp any 5000-5009");
+        await form.getByLabel("Paths (at most").selectOption("2");
+        const parts = answer(page, true).getByTestId("part");
+        await until(
+          "the second part",
+          parts
+            .nth(1)
+            .getByText("to port 5009")
+            .waitFor(),
+        );
+        check("there are others than two", (await parts.count()) === 2);
+        await form.getByRole("button", { name: "Book" }).click();
+        await until("the first", page.locator('article[data-state="COMMITTED"]').waitFor());
+        await page.getByLabel("Search circuits").fill("lhc committed");
+        await until("the second", page.getByTestId("circuit").nth(1).waitFor());
+      });
+    },
+  },
+  {
     name: "rate, end and path of a circuit are changed, and what does not fit is said before",
     flags: [],
     play: async ({ url }) => {

@@ -2254,7 +2254,11 @@ type RequestAllRequest struct {
 	// The terms in more than one window. Absent: in their own one.
 	Repeat *Repeat `protobuf:"bytes,5,opt,name=repeat,proto3" json:"repeat,omitempty"`
 	// Book nothing; say what would be.
-	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Over how many circuits the volume is spread at most, which is requested alone and not repeated: 2 to 8, each on the
+	// path that carries most beside those before it. Each pair has a range of ports then, of which each circuit gets a part
+	// in proportion to its bytes. The terms' rate is the highest of each circuit. 0 and 1: one circuit.
+	MaxPaths      int32 `protobuf:"varint,7,opt,name=max_paths,json=maxPaths,proto3" json:"max_paths,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2329,6 +2333,13 @@ func (x *RequestAllRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *RequestAllRequest) GetMaxPaths() int32 {
+	if x != nil {
+		return x.MaxPaths
+	}
+	return 0
 }
 
 type RequestAllResponse struct {
@@ -5882,7 +5893,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06commit\x18\x04 \x01(\bR\x06commit\"J\n" +
 	"\x0fRequestResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\xdc\x01\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\xf9\x01\n" +
 	"\x11RequestAllRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x121\n" +
@@ -5890,7 +5901,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06commit\x18\x04 \x01(\bR\x06commit\x124\n" +
 	"\x06repeat\x18\x05 \x01(\v2\x1c.millrace.circuits.v1.RepeatR\x06repeat\x12\x17\n" +
-	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x88\x01\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x12\x1b\n" +
+	"\tmax_paths\x18\a \x01(\x05R\bmaxPaths\"\x88\x01\n" +
 	"\x12RequestAllResponse\x129\n" +
 	"\bcircuits\x18\x01 \x03(\v2\x1d.millrace.circuits.v1.CircuitR\bcircuits\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"n\n" +

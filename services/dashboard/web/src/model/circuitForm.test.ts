@@ -9,7 +9,7 @@ import {
   Protection,
   TermsSchema,
 } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, emptyForm, formOf, pairLine, proposedForm, repeatOf, termsOf } from "./circuitForm";
+import { batchOf, type CircuitForm, emptyForm, formOf, pairLine, proposedForm, termsOf } from "./circuitForm";
 
 /** Times of a zone where the clock shows milliseconds. */
 const readTime = (text: string) => Number(text);
@@ -112,10 +112,18 @@ describe("terms", () => {
   });
 
   test("are requested for several windows by the clock of a zone", () => {
-    expect(repeatOf(form({}), "Europe/Berlin")).toBeUndefined();
+    expect(batchOf(form({}), "Europe/Berlin")).toBeUndefined();
     const nightly = form({ every: Every.DAY, times: "14", start: "1000", end: "5000" });
     expect(termsOf(nightly, readTime).problems).toEqual({});
-    expect(repeatOf(nightly, "Europe/Berlin")).toEqual({ every: Every.DAY, times: 14, timeZone: "Europe/Berlin" });
+    expect(batchOf(nightly, "Europe/Berlin")).toEqual({
+      repeat: { every: Every.DAY, times: 14, timeZone: "Europe/Berlin" },
+    });
+  });
+
+  test("are requested over several paths, where they are a volume", () => {
+    expect(batchOf(form({ kind: "volume", paths: "3" }), "UTC")).toEqual({ maxPaths: 3 });
+    expect(batchOf(form({ kind: "volume" }), "UTC")).toBeUndefined();
+    expect(batchOf(form({ paths: "3" }), "UTC")).toBeUndefined();
   });
 
   test("have pairs of prefixes, one a line", () => {
@@ -156,6 +164,11 @@ describe("terms", () => {
     ["a router that is to be passed and avoided", { via: "CR", without: "CR" }, "via"],
     ["one time only", { every: Every.WEEK, times: "1", start: "1000", end: "5000" }, "times"],
     ["61 times", { every: Every.DAY, times: "61", start: "1000", end: "5000" }, "times"],
+    [
+      "one window, of a volume over several paths",
+      { kind: "volume", volume: "1", paths: "2", every: Every.DAY, start: "1000", end: "5000" },
+      "every",
+    ],
     ["a window that is repeated and open", { every: Every.DAY, start: "1000" }, "every"],
   ])("miss %s", (_name, part, field) => {
     expect(Object.keys(termsOf(form(part), readTime).problems)).toEqual([field]);

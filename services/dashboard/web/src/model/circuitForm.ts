@@ -7,7 +7,7 @@ import {
   type PrefixPairSchema,
   type Proposal,
   Protection,
-  type RepeatSchema,
+  type RequestAllRequestSchema,
   type Terms,
   type TermsSchema,
 } from "../gen/millrace/circuits/v1/circuits_pb";
@@ -39,14 +39,20 @@ export interface CircuitForm extends PathForm {
   /** The same window again, so often. */
   every: Every;
   times: string;
+  /** Over how many paths a volume is spread at most. */
+  paths: string;
 }
+
+/** The choices of how many paths. */
+export const pathCounts = ["1", "2", "3", "4", "5", "6", "7", "8"] as const;
 
 export const priorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
 
 export type Field = keyof CircuitForm;
 export type Problems = Partial<Record<Field, string>>;
 export type TermsInit = MessageInitShape<typeof TermsSchema>;
-export type RepeatInit = MessageInitShape<typeof RepeatSchema>;
+/** What makes several circuits of the terms. */
+export type BatchInit = Pick<MessageInitShape<typeof RequestAllRequestSchema>, "repeat" | "maxPaths">;
 
 export const rateUnits = ["kbit/s", "Mbit/s", "Gbit/s"] as const;
 export type RateUnit = (typeof rateUnits)[number];
@@ -82,6 +88,7 @@ export const emptyForm: CircuitForm = {
   ...emptyPath,
   every: Every.UNSPECIFIED,
   times: "7",
+  paths: "1",
 };
 
 const mostTimes = 60;
@@ -148,11 +155,16 @@ function checkTimes(form: CircuitForm, problems: Problems) {
   const times = /^\d{1,2}$/.test(form.times.trim()) ? Number(form.times) : 0;
   if (times < 2 || times > mostTimes) problems.times = `Write a number from 2 to ${mostTimes}.`;
   if (form.start === "" || form.end === "") problems.every = "A window that is repeated has a start and an end.";
+  if (pathsOf(form) > 1) problems.every = "A volume over several paths is requested once.";
 }
 
-/** How often the window is requested, by the clock of a time zone; undefined for once. */
-export const repeatOf = (form: CircuitForm, timeZone: string): RepeatInit | undefined =>
-  form.every === Every.UNSPECIFIED ? undefined : { every: form.every, times: Number(form.times), timeZone };
+const pathsOf = (form: CircuitForm): number => (form.kind === "volume" ? Number(form.paths) : 1);
+
+/** The several circuits that are requested, in windows by the clock of a time zone or over paths; undefined for one. */
+export function batchOf(form: CircuitForm, timeZone: string): BatchInit | undefined {
+  if (form.every !== Every.UNSPECIFIED) return { repeat: { every: form.every, times: Number(form.times), timeZone } };
+  return pathsOf(form) > 1 ? { maxPaths: pathsOf(form) } : undefined;
+}
 
 /** Stands for a protocol or ports that do not matter. */
 const any = "any";

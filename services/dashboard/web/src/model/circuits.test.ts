@@ -32,6 +32,7 @@ import {
   linkNames,
   needsOperator,
   offerText,
+  partText,
   pathMissing,
   pathText,
   refusalTitle,
@@ -269,5 +270,25 @@ test("traffic is said with the protocol and the ports that matter", () => {
   expect(said({ protocol: "gre" })).toBe("a → b, gre");
   expect(said({ protocol: "tcp", sourcePorts: "1", destinationPorts: "5000-5100" })).toBe(
     "a → b, tcp, from port 1, to port 5000-5100",
+  );
+});
+
+test("a part of a volume is said with its bytes, path, window and traffic", () => {
+  const part = create(CircuitSchema, {
+    terms: {
+      volumeBytes: 2_000_000n,
+      pairs: [{ source: "a", destination: "b", protocol: "tcp", destinationPorts: "5000-5007" }],
+    },
+    path: [
+      { from: "WR", to: "CR" },
+      { from: "CR", to: "ER" },
+    ],
+    slots: [
+      { start: at(1), end: at(2) },
+      { start: at(5), end: at(9) },
+    ],
+  });
+  expect(partText(part, (id) => id.toLowerCase(), clock)).toBe(
+    "2.00 MB over wr → cr → er, 1 to +8; a → b, tcp, to port 5000-5007",
   );
 });

@@ -335,3 +335,10 @@ export function trafficText(p: PrefixPair): string {
   const flows = [p.protocol, ports("from", p.sourcePorts), ports("to", p.destinationPorts)].filter(Boolean);
   return [`${p.source} → ${p.destination}`, ...flows].join(", ");
 }
+
+/** One of the circuits that carry a volume together: how much, over which path, when, and of which traffic. */
+export function partText(c: Circuit, nameOf: NameOf, clock: Clock): string {
+  const [start, end] = spanOf(c.slots);
+  const traffic = (c.terms?.pairs ?? []).map((p) => `; ${trafficText(p)}`).join("");
+  return `${formatBytes(c.terms?.volumeBytes ?? 0n)} over ${pathText(c.path, nameOf)}, ${windowText(start, end, clock)}${traffic}`;
+}

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Api } from "../api/clients";
 import { CircuitSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import type { BatchInit } from "../model/circuitForm";
 import { emptyPath, wantsOf } from "../model/circuitPath";
 import { createCircuits } from "./circuits";
 
@@ -91,14 +92,19 @@ test("a window that is repeated is asked for as a batch: dry, and then under one
   };
   const store = createCircuits({ circuits } as unknown as Pick<Api, "circuits">);
   const repeat = { every: 1, times: 2, timeZone: "Europe/Berlin" };
-  const answer = store.quote(terms, "m.chen", repeat);
-  const stop = answer.start();
-  await vi.waitFor(() => expect(answer.get().data).toBeDefined());
-  stop();
-  expect(answer.get().data).toMatchObject({ windows: 2, slots: [{}, {}], path: [{ link: "c1" }] });
-  expect(await store.request(terms, "m.chen", true, repeat)).toMatchObject({ unknown: true });
+  const quoted = async (batch: BatchInit) => {
+    const answer = store.quote(terms, "m.chen", batch);
+    const stop = answer.start();
+    await vi.waitFor(() => expect(answer.get().data).toBeDefined());
+    stop();
+    return answer.get().data;
+  };
+  expect(await quoted({ repeat })).toMatchObject({ windows: 2, slots: [{}, {}], path: [{ link: "c1" }] });
+  expect(await quoted({ maxPaths: 2 })).toMatchObject({ parts: [{ id: "c1" }, { id: "c2" }] });
+  expect(asked.pop()).toMatchObject({ maxPaths: 2, dryRun: true });
+  expect(await store.request(terms, "m.chen", true, { repeat })).toMatchObject({ unknown: true });
   away = false;
-  expect(await store.request(terms, "m.chen", true, repeat)).toEqual({ id: "c1" });
+  expect(await store.request(terms, "m.chen", true, { repeat })).toEqual({ id: "c1" });
   expect(asked.map((a) => [a.dryRun ?? false, a.repeat])).toEqual([true, false, false].map((dry) => [dry, repeat]));
   expect(asked[1]?.requestId).toBe(asked[2]?.requestId);
 });

@@ -17,7 +17,7 @@ import {
   TermsSchema,
   type UsageResponse,
 } from "../gen/millrace/circuits/v1/circuits_pb";
-import type { RepeatInit, TermsInit } from "../model/circuitForm";
+import type { BatchInit, TermsInit } from "../model/circuitForm";
 import type { PathWants } from "../model/circuitPath";
 import type { SizeChange } from "../model/circuitSize";
 import { bookedStates, endedStates } from "../model/circuits";
@@ -57,6 +57,8 @@ export interface Answer {
   backup: Hop[];
   /** How many windows there are where the first one's is path: each has a path of its own. */
   windows?: number;
+  /** The circuits of a volume over several paths. */
+  parts?: Circuit[];
   /** Circuits that make room where it is booked, not held. */
   wouldDisplace: Displaced[];
   refusal?: Refusal | undefined;
@@ -84,11 +86,11 @@ export interface CircuitStore {
   /** What one circuit sent in the last hour. */
   usage: (id: string) => Resource<UsageResponse>;
   /** Asks whether it would fit, now and again. */
-  quote: (terms: TermsInit, by: string, repeat?: RepeatInit) => Resource<Answer | undefined>;
+  quote: (terms: TermsInit, by: string, batch?: BatchInit) => Resource<Answer | undefined>;
   /** What a project might request. */
   proposals: (project: string) => Resource<Proposal[]>;
   /** Holds or books it; returns its id, or why not. Asked again after an answer that was lost, it makes no second one. */
-  request: (terms: TermsInit, by: string, commit: boolean, repeat?: RepeatInit) => Promise<{ id: string } | Answer>;
+  request: (terms: TermsInit, by: string, commit: boolean, batch?: BatchInit) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
   /** What it would be with a change; nothing is changed. */
@@ -128,21 +130,20 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     one: (id) =>
       follow(new Resource(async (signal) => (await api.circuits.get({ id }, { signal })).circuit, always(3000))),
     usage: (id) => new Resource((signal) => loadUsage(api, id, signal), always(30_000)),
-    quote: (terms, by, repeat) =>
-      follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal, repeat), always(10_000))),
+    quote: (terms, by, batch) =>
+      follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal, batch), always(10_000))),
     proposals: (project) =>
       new Resource(async (signal) => (await api.circuits.proposals({ project }, { signal })).proposals, always(60_000)),
-    request: async (terms, by, commit, repeat) => {
-      const again = repeat ? `${repeat.every} ${repeat.times} ${repeat.timeZone} ` : "";
-      const what = `${by} ${commit} ${again}${toJsonString(TermsSchema, create(TermsSchema, terms))}`;
+    request: async (terms, by, commit, batch) => {
+      const what = `${by} ${commit} ${JSON.stringify(batch ?? {})} ${toJsonString(TermsSchema, create(TermsSchema, terms))}`;
       const requestId = unknown.get(what) ?? newRequestId();
       unknown.set(what, requestId);
       let id = "";
       let refused: Answer | undefined;
       await act(async () => {
         try {
-          const first = repeat
-            ? (await api.circuits.requestAll({ terms: [terms], by, requestId, commit, repeat })).circuits[0]
+          const first = batch
+            ? (await api.circuits.requestAll({ terms: [terms], by, requestId, commit, ...batch })).circuits[0]
             : (await api.circuits.request({ terms, by, requestId, commit })).circuit;
           id = first?.id ?? "";
         } catch (reason) {
@@ -206,11 +207,11 @@ async function quote(
   terms: TermsInit,
   by: string,
   signal: AbortSignal,
-  repeat?: RepeatInit,
+  batch?: BatchInit,
 ): Promise<Answer> {
   try {
-    if (repeat) {
-      const ask = { terms: [terms], by, repeat, requestId: newRequestId(), dryRun: true };
+    if (batch) {
+      const ask = { terms: [terms], by, ...batch, requestId: newRequestId(), dryRun: true };
       const { circuits, refusal } = await api.circuits.requestAll(ask, { signal });
       const [first] = circuits;
       return {
@@ -218,7 +219,7 @@ async function quote(
         slots: circuits.flatMap((c) => c.slots),
         path: first?.path ?? [],
         backup: first?.backup ?? [],
-        windows: circuits.length,
+        ...(batch.repeat ? { windows: circuits.length } : { parts: circuits }),
         wouldDisplace: [],
         refusal,
       };

@@ -1,9 +1,10 @@
-import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
+import type { Circuit, Offer } from "../gen/millrace/circuits/v1/circuits_pb";
 import {
   blockerText,
   displacedText,
   givenUpText,
   offerText,
+  partText,
   pathText,
   rateOf,
   refusalTitle,
@@ -24,6 +25,7 @@ interface Props {
 /** Whether the request in the form would fit: the booking, or the links without capacity and the terms that would fit. */
 export function CircuitAnswer({ answer, onTake }: Props) {
   if (answer.refusal) return <Refused answer={answer} {...(onTake && { onTake })} />;
+  if (answer.parts && answer.parts.length > 1) return <Parts circuits={answer.parts} />;
   return <Fits answer={answer} />;
 }
 
@@ -63,6 +65,26 @@ function Fits({ answer }: { answer: Answer }) {
           </ul>
         </>
       )}
+    </div>
+  );
+}
+
+/** Circuits that carry a volume together. */
+function Parts({ circuits }: { circuits: readonly Circuit[] }) {
+  const { routerName } = useNames();
+  return (
+    <div className="answer" data-testid="answer" data-fits="true">
+      <p>
+        <Badge tone="good">fits</Badge> {`${circuits.length} circuits carry it together:`}
+      </p>
+      <ul>
+        {circuits.map((c, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: circuits of a quote have no id, and stay in their order
+          <li key={i} data-testid="part">
+            {partText(c, routerName, windowClock)}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

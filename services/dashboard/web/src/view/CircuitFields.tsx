@@ -1,5 +1,13 @@
 import { Every, Protection } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, type Field, type Problems, priorities, rateUnits, volumeUnits } from "../model/circuitForm";
+import {
+  type CircuitForm,
+  type Field,
+  type Problems,
+  pathCounts,
+  priorities,
+  rateUnits,
+  volumeUnits,
+} from "../model/circuitForm";
 import { useGraph } from "../state/hooks";
 import { CircuitPathFields } from "./CircuitPathFields";
 import { Labelled } from "./Labelled";
@@ -49,6 +57,17 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
       {volume && (
         <Labelled name="Volume" problem={problems.volume}>
           {(id) => <Quantity id={id} number={text("volume")} unit={text("volumeUnit")} units={volumeUnits} />}
+        </Labelled>
+      )}
+      {volume && (
+        <Labelled name="Paths" hint="at most; flows divided by port" problem={problems.paths}>
+          {(id) => (
+            <select id={id} {...text("paths")}>
+              {pathCounts.map((n) => (
+                <option key={n}>{n}</option>
+              ))}
+            </select>
+          )}
         </Labelled>
       )}
       {!scavenger && (

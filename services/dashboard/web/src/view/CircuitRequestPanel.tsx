@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
 import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, formOf, type Problems, repeatOf, termsOf } from "../model/circuitForm";
+import { batchOf, type CircuitForm, formOf, type Problems, termsOf } from "../model/circuitForm";
 import { refusedField } from "../model/circuitProblems";
 import type { Answer } from "../state/circuits";
 import { useMayOperate, useStore } from "../state/hooks";
@@ -44,7 +44,7 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
     const commit = button?.value !== "hold";
     setBusy(true);
     rememberOperator(by);
-    const result = await circuits.request(terms, by.trim(), commit, repeatOf(form, zoneName()));
+    const result = await circuits.request(terms, by.trim(), commit, batchOf(form, zoneName()));
     setBusy(false);
     if ("id" in result) onBooked(result.id);
     else setFailed(failure(result));

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import { type CircuitForm, emptyForm, repeatOf, termsOf } from "../model/circuitForm";
+import { batchOf, type CircuitForm, emptyForm, termsOf } from "../model/circuitForm";
 import { type Answer, noAnswer, noCircuit } from "../state/circuits";
 import { useLive, useSettled, useStore } from "../state/hooks";
 import { operatorName } from "../state/operator";
@@ -130,7 +130,7 @@ function useQuote(form: CircuitForm, by: string, open: boolean) {
   return useMemo(() => {
     const { terms, problems } = termsOf(settled, timeOfField);
     return open && who !== "" && Object.keys(problems).length === 0
-      ? circuits.quote(terms, who, repeatOf(settled, zoneName()))
+      ? circuits.quote(terms, who, batchOf(settled, zoneName()))
       : noAnswer;
   }, [circuits, settled, who, open]);
 }

@@ -34,10 +34,17 @@ func (s *batchesOf) RequestAll(_ context.Context, r *connect.Request[circuitsv1.
 		start := timestamppb.New(night.AsTime().AddDate(0, 0, int(i)))
 		out.Circuits = append(out.Circuits, &circuitsv1.Circuit{Id: "c" + string(rune('0'+i)), Terms: terms, Slots: []*circuitsv1.Slot{{Start: start, RateBitsPerSecond: terms.GetRateBitsPerSecond()}}})
 	}
+	if terms.GetVolumeBytes() > 0 {
+		for i, ports := range []string{"5000-5007", "5008-5009"}[:r.Msg.GetMaxPaths()] {
+			part := proto.CloneOf(terms)
+			part.Pairs[0].DestinationPorts = ports
+			out.Circuits = append(out.Circuits, &circuitsv1.Circuit{Id: "p" + string(rune('0'+i)), Terms: part, Slots: []*circuitsv1.Slot{{Start: night, End: night, RateBitsPerSecond: 1e9}}})
+		}
+	}
 	return connect.NewResponse(out), nil
 }
 
-func TestCircuitsOfSeveralWindows(t *testing.T) {
+func TestCircuitsOfOneRequest(t *testing.T) {
 	s := &batchesOf{}
 	mux := http.NewServeMux()
 	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
@@ -51,12 +58,15 @@ func TestCircuitsOfSeveralWindows(t *testing.T) {
 		says   []string
 		repeat *circuitsv1.Repeat
 		dry    bool
+		paths  int32
 	}{
-		{"request", []string{"--rate", "1000", "--repeat", "day", "--times", "3", "--time-zone", "Europe/Berlin", "--request-id", "r"}, 0, []string{"3 circuits of request r", "c2"}, daily, false},
-		{"quote", []string{"--rate", "1000", "--repeat", "day", "--times", "3", "--time-zone", "Europe/Berlin"}, 0, []string{"1000 Mbit/s from " + clock(timestamppb.New(night.AsTime().AddDate(0, 0, 2)))}, daily, true},
-		{"quote", []string{"--rate", "5000", "--repeat", "week", "--times", "3"}, exitUnmet, []string{"CAPACITY: terms[0], window 2 of 3: no room"}, &circuitsv1.Repeat{Every: circuitsv1.Every_EVERY_WEEK, Times: 3}, true},
-		{"request", []string{"--rate", "1000", "--repeat", "month", "--times", "3"}, exitUsage, nil, nil, false},
-		{"request", []string{"--rate", "1000", "--times", "3"}, exitUsage, nil, nil, false},
+		{"request", []string{"--rate", "1000", "--repeat", "day", "--times", "3", "--time-zone", "Europe/Berlin", "--request-id", "r"}, 0, []string{"3 circuits of request r", "c2"}, daily, false, 1},
+		{"quote", []string{"--rate", "1000", "--repeat", "day", "--times", "3", "--time-zone", "Europe/Berlin"}, 0, []string{"1000 Mbit/s from " + clock(timestamppb.New(night.AsTime().AddDate(0, 0, 2)))}, daily, true, 1},
+		{"quote", []string{"--rate", "5000", "--repeat", "week", "--times", "3"}, exitUnmet, []string{"CAPACITY: terms[0], window 2 of 3: no room"}, &circuitsv1.Repeat{Every: circuitsv1.Every_EVERY_WEEK, Times: 3}, true, 1},
+		{"quote", []string{"--volume", "1", "--paths", "2", "--pair", "192.0.2.5/32,198.51.100.9/32,tcp,any,5000-5009"}, 0, []string{"carries 1000000000 bytes", "to port 5008-5009"}, nil, true, 2},
+		{"request", []string{"--volume", "1", "--paths", "2", "--pair", "192.0.2.5/32,198.51.100.9/32,tcp,any,5000-5009"}, 0, []string{"2 circuits of request", "p1"}, nil, false, 2},
+		{"request", []string{"--rate", "1000", "--repeat", "month", "--times", "3"}, exitUsage, nil, nil, false, 0},
+		{"request", []string{"--rate", "1000", "--times", "3"}, exitUsage, nil, nil, false, 0},
 	} {
 		s.asked = nil
 		cmd := root()
@@ -68,7 +78,7 @@ func TestCircuitsOfSeveralWindows(t *testing.T) {
 		if err := cmd.ExecuteContext(t.Context()); err != nil {
 			code = exitCode(err)
 		}
-		if code != c.code || !proto.Equal(s.asked.GetRepeat(), c.repeat) || s.asked.GetDryRun() != c.dry || c.repeat != nil && s.asked.GetCommit() == c.dry {
+		if code != c.code || !proto.Equal(s.asked.GetRepeat(), c.repeat) || s.asked.GetDryRun() != c.dry || s.asked.GetMaxPaths() != c.paths || c.paths > 0 && s.asked.GetCommit() == c.dry {
 			t.Errorf("%s %v: exit code %d, want %d; asked %v\n%s", c.verb, c.args, code, c.code, s.asked, out.String())
 		}
 		for _, text := range c.says {
