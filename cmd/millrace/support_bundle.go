@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"connectrpc.com/connect"
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -122,14 +123,19 @@ func (b *bundle) configuration(file string) {
 	b.add("configuration/"+filepath.Base(file), []byte(clean), err)
 }
 
-// inventoryOf is the inventory of a configuration; empty if that cannot be read, which doctor says.
+// inventoryOf is the inventory that a configuration names, also where nothing would start with that configuration: the
+// secrets of routers are to be removed all the more then. It is empty where the file cannot be read, which doctor says.
 func inventoryOf(config string) string {
 	if config == "" {
 		return ""
 	}
-	cfg, err := loadConfig(config)
-	if err != nil {
+	if cfg, err := loadConfig(config); err == nil {
+		return cfg.Inventory
+	}
+	raw, err := os.ReadFile(config)
+	named := struct{ Inventory string }{}
+	if err != nil || yaml.Unmarshal(raw, &named) != nil || named.Inventory == "" {
 		return ""
 	}
-	return cfg.Inventory
+	return under(filepath.Dir(config), named.Inventory)
 }

@@ -130,11 +130,7 @@ const leastWord = 16
 
 // valueOrContent are the lines and long words of the file that a setting names; where there is none, it is the setting.
 func valueOrContent(setting, folder string) (all []string) {
-	file := setting
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(folder, file)
-	}
-	raw, err := os.ReadFile(file)
+	raw, err := os.ReadFile(under(folder, setting))
 	if err != nil {
 		return []string{setting}
 	}
@@ -147,4 +143,12 @@ func valueOrContent(setting, folder string) (all []string) {
 		}
 	}
 	return all
+}
+
+// under is a file that a setting names relative to a folder.
+func under(folder, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(folder, file)
 }

@@ -20,8 +20,9 @@ import (
 // planted are secrets of every kind. Each holds this word, so that a part of one would be found as well.
 const planted = "Xq7Planted"
 
-// plant writes an installation whose every file has secrets: a configuration, an inventory, a log, a login.
-func plant(t *testing.T) (folder string, args []string) {
+// plant writes an installation whose every file has secrets: a configuration with these endpoints of etcd, an inventory,
+// a log, a login.
+func plant(t *testing.T, endpoints string) (folder string, args []string) {
 	t.Helper()
 	folder = t.TempDir()
 	write := func(name, text string) string {
@@ -45,7 +46,7 @@ func plant(t *testing.T) (folder string, args []string) {
 data_dir: `+folder+`
 inventory: inventory.yaml
 flowstore: {store: {servers: ["127.0.0.1:1"], username: u, password_file: store.pw}}
-etcd: {endpoints: ["http://root:`+planted+`6@127.0.0.1:1"], username: u, password_file: etcd.pw}
+etcd: {endpoints: ["`+endpoints+`"], username: u, password_file: etcd.pw}
 kafka: {brokers: ["127.0.0.1:1"], sasl: {mechanism: SCRAM-SHA-512, username: u, password_file: kafka.pw}}
 `)
 	write("inventory.yaml", fmt.Sprintf("tls: {ca: %q, cert: %q, key: %q}\ndevices:\n  - {name: J, address: \"127.0.0.1:1\", loopback: 192.0.2.1, os: junos, username: noc, password_file: router.pw}\n", authority.CA, cert, key))
@@ -67,9 +68,16 @@ kafka: {brokers: ["127.0.0.1:1"], sasl: {mechanism: SCRAM-SHA-512, username: u, 
 	return folder, []string{"--config", config, "--log", log}
 }
 
-// TestNoSecretIsInTheBundle asks a server that gives secrets away, of an installation that is full of them.
+// TestNoSecretIsInTheBundle asks a server that gives secrets away, of an installation that is full of them, and of one
+// whose configuration is refused.
 func TestNoSecretIsInTheBundle(t *testing.T) {
-	folder, args := plant(t)
+	t.Run("configuration", func(t *testing.T) { bundleWithoutSecrets(t, "http://127.0.0.1:1") })
+	t.Run("configuration that is refused", func(t *testing.T) { bundleWithoutSecrets(t, "http://root:"+planted+"6@127.0.0.1:1") })
+}
+
+func bundleWithoutSecrets(t *testing.T, endpoints string) {
+	t.Helper()
+	folder, args := plant(t, endpoints)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "# HELP x token=%s13\nmillrace_x{url=\"https://a:%s14@b/\",authorization=\"%s\"} 1\n", planted, planted, r.Header.Get("Authorization"))
 	}))

@@ -2,10 +2,12 @@ package state
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -44,6 +46,8 @@ func CheckEndpoints(endpoints []string, t Terms) error {
 	for _, e := range endpoints {
 		u, err := url.Parse(e)
 		switch {
+		case strings.Contains(e, "@"): // it is not shown: clients write endpoints into logs
+			return errors.New("an endpoint of etcd has a user in it: name that in etcd.username, and its password in etcd.password_file")
 		case err != nil || !slices.Contains([]string{"http", "https", "unix"}, u.Scheme):
 			return fmt.Errorf("etcd's endpoint %q is no URL such as https://192.0.2.1:2379", e)
 		case u.Scheme == "https" && !t.TLS:

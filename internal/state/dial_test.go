@@ -31,6 +31,8 @@ func TestCheckEndpoints(t *testing.T) {
 		{"https://192.0.2.1:2379", false, true, false, "name ca, and cert and key"},
 		{"https://192.0.2.1:2379", true, false, false, ""},
 		{"192.0.2.1:2379", true, true, false, "no URL"},
+		{"http://root:secret@127.0.0.1:2379", false, false, false, "etcd.password_file"},
+		{"root:secret@127.0.0.1:2379", true, true, true, "etcd.password_file"},
 		{"http://127.0.0.1:2379", false, false, true, ""},
 		{"http://192.0.2.1:2379", false, true, true, "the password would be sent"},
 		{"https://192.0.2.1:2379", true, false, true, ""},
@@ -38,6 +40,9 @@ func TestCheckEndpoints(t *testing.T) {
 		err := state.CheckEndpoints([]string{"http://127.0.0.1:2379", tt.endpoint}, state.Terms{TLS: tt.tls, Plaintext: tt.plaintext, User: tt.user})
 		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%+v: %v", tt, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: the password is shown: %v", tt, err)
 		}
 	}
 }
