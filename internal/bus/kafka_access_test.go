@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/kafka"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
@@ -39,9 +40,7 @@ func as(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker, mechanis
 
 func (p person) write(t *testing.T, password string) {
 	t.Helper()
-	if err := os.WriteFile(p.file, []byte(password+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wholefile.Write(t, p.file, password+"\n")
 }
 
 // ready waits for what Ready says; empty: nothing.

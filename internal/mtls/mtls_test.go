@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 )
 
 // address is the address that clients expect in the server's certificate.
@@ -75,19 +76,15 @@ func newEnd(t *testing.T, ca *pki.Authority, name string, withCRL bool) *end {
 func (e *end) copy(from, to string) {
 	e.t.Helper()
 	raw, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, raw, 0o600)
-	}
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	wholefile.Write(e.t, to, string(raw))
 }
 
 func (e *end) write(file, text string) {
 	e.t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		e.t.Fatal(err)
-	}
+	wholefile.Write(e.t, file, text)
 }
 
 // renew replaces certificate and key.

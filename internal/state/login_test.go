@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 )
 
 // account is a user of an etcd, and the file that has its password.
@@ -44,9 +45,7 @@ func newAccount(t *testing.T, prefix string) (account, *state.Store) {
 
 func (a account) write(password string) {
 	a.t.Helper()
-	if err := os.WriteFile(a.file, []byte(password+"\n"), 0o600); err != nil {
-		a.t.Fatal(err)
-	}
+	wholefile.Write(a.t, a.file, password+"\n")
 }
 
 func (a account) dial(options ...state.DialOption) *state.Store {

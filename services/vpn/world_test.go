@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/ports"
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -219,9 +219,7 @@ func pool(ca *pki.Authority) *x509.CertPool { return ca.Pool() }
 // policy writes a file of the policy folder.
 func (w *world) policy(file, text string) {
 	w.t.Helper()
-	if err := os.WriteFile(filepath.Join(w.dir, file), []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	wholefile.Write(w.t, filepath.Join(w.dir, file), text)
 }
 
 // service is one running VPN service and a client of its API.

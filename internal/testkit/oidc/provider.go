@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 )
 
 // Variable is the folder with the provider. `make test` sets it, and then nothing may be missing.
@@ -83,13 +84,7 @@ func (p *Provider) write(t testing.TB, file string, what any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := filepath.Join(p.folder, file+".new")
-	if err := os.WriteFile(whole, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(whole, filepath.Join(p.folder, file)); err != nil {
-		t.Fatal(err)
-	}
+	wholefile.Write(t, filepath.Join(p.folder, file), string(raw))
 }
 
 // People are all people from now on.
