@@ -20,8 +20,8 @@ import (
 // planted are secrets of every kind. Each holds this word, so that a part of one would be found as well.
 const planted = "Xq7Planted"
 
-// plant writes an installation whose every file has secrets: a configuration with these endpoints of etcd, an inventory,
-// a log, a login.
+// plant writes an installation whose every file has secrets: a configuration with these endpoints of etcd, an
+// inventory, a log, a login.
 func plant(t *testing.T, endpoints string) (folder string, args []string) {
 	t.Helper()
 	folder = t.TempDir()

@@ -144,13 +144,7 @@ export const circuitScenarios = [
         await form.getByLabel("Traffic").fill("192.0.2.0/24 198.51.100.0/24 tcp any 5000-5009");
         await form.getByLabel("Paths (at most").selectOption("2");
         const parts = answer(page, true).getByTestId("part");
-        await until(
-          "the second part",
-          parts
-            .nth(1)
-            .getByText("to port 5009")
-            .waitFor(),
-        );
+        await until("the second part", parts.nth(1).getByText("to port 5009").waitFor());
         check("there are others than two", (await parts.count()) === 2);
         await form.getByRole("button", { name: "Book" }).click();
         await until("the first", page.locator('article[data-state="COMMITTED"]').waitFor());

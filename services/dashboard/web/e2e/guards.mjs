@@ -28,6 +28,30 @@ async function answer(page, by, yes, note) {
 
 export const guardScenarios = [
   {
+    name: "what known pairs caught is plotted, in all and on the day under the pointer",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const panel = page.getByTestId("pairs");
+        await panel.getByRole("button", { name: "Caught" }).click();
+        await until("all of it", panel.getByText("of 160 TB alpha in 40 days").waitFor());
+        await until("the share", page.getByTestId("caught-24").getByText("94 %").waitFor());
+        await until("that of hosts", page.getByTestId("caught-32").getByText("82 %").waitFor());
+        const chart = panel.getByRole("img", { name: "94 % under /24" });
+        await chart.hover({ position: { x: 300, y: 40 } });
+        await until("a day", panel.getByText("of 4.00 TB alpha from").waitFor());
+        await until(
+          "its share",
+          page
+            .getByTestId("caught-24")
+            .getByText(/9[05] %/)
+            .waitFor(),
+        );
+      });
+    },
+  },
+  {
     name: "a flow that is alpha now and that no pair has is an alarm, and one click redirects it",
     flags: ["--now"],
     play: async ({ url }) => {

@@ -39,3 +39,9 @@ test("the reading at a time is the nearest, if it is near", () => {
   expect(readingAt(list, millis(1600))?.value).toBe(2);
   expect(readingAt(list, millis(10_000))).toBeUndefined();
 });
+
+test("a chart may join readings that are far apart", () => {
+  const far = readings([0, 5], [9, 5]);
+  expect(linePath(far, window, size, 9000)).toBe("M0.0 25.0L90.0 25.0");
+  expect(readingAt(far, millis(3000), 9000)?.time).toBe(0);
+});

@@ -26,8 +26,8 @@ export function niceMax(v: number): number {
 /** Values at the axis, from 0. */
 export const ticks = (max: number): number[] => [0, max / 2, max];
 
-/** Readings further apart than this are not joined: nothing is known between them. */
-const gap = 5000;
+/** Readings further apart than this, ms, are not joined unless a chart says otherwise: nothing is known between them. */
+export const gap = 5000;
 
 const place = (r: Reading, w: Window, size: Size) => ({
   x: ((r.time - w.from) / (w.to - w.from)) * size.width,
@@ -35,24 +35,28 @@ const place = (r: Reading, w: Window, size: Size) => ({
 });
 
 /** The line through the readings of the window. */
-export function linePath(readings: readonly Reading[], w: Window, size: Size): string {
+export function linePath(readings: readonly Reading[], w: Window, size: Size, apart = gap): string {
   let last: Reading | undefined;
   let path = "";
   for (const r of readings) {
     if (r.time < w.from || r.time > w.to) continue;
     const { x, y } = place(r, w, size);
-    path += `${last && r.time - last.time <= gap ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    path += `${last && r.time - last.time <= apart ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
     last = r;
   }
   return path;
 }
 
 /** The reading nearest to a time, if any is near enough to stand for it. */
-export function readingAt<T extends { time: Millis }>(readings: readonly T[], time: Millis): T | undefined {
+export function readingAt<T extends { time: Millis }>(
+  readings: readonly T[],
+  time: Millis,
+  apart = gap,
+): T | undefined {
   let best: T | undefined;
   for (const r of readings) {
     const d = Math.abs(r.time - time);
-    if (d <= gap && (!best || d < Math.abs(best.time - time))) best = r;
+    if (d <= apart && (!best || d < Math.abs(best.time - time))) best = r;
   }
   return best;
 }

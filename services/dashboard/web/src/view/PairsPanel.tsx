@@ -1,10 +1,11 @@
-import { Fragment } from "react";
+import { Fragment, useState } from "react";
 import type { Evidence, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
 import { samplingText } from "../model/exporters";
 import { evidenceOf, overThreshold, protocolText, strongest } from "../model/pairs";
 import { nameOfAddress } from "../model/topology";
 import { formatBytes, formatCount, formatShare, formatSpan, formatUntil, millis, share } from "../model/units";
 import { useResource, useStore, useTime } from "../state/hooks";
+import { CaughtChart } from "./CaughtChart";
 import { Empty, Panel } from "./Panel";
 import { Ago, TimeOfDay } from "./time";
 
@@ -13,20 +14,37 @@ interface Props {
   onSelect: (id: string | undefined) => void;
 }
 
+/** The pairs that nightly runs know, or what those known before caught of the days since. */
 export function PairsPanel({ selected, onSelect }: Props) {
-  const store = useStore();
-  const pairs = useResource(store.network.pairs);
+  const { network } = useStore();
+  const pairs = useResource(network.pairs);
+  const judged = useResource(network.effectiveness);
+  const [plot, setPlot] = useState(false);
   const list = pairs.data ?? [];
-  const open = list.some((p) => p.id === selected);
+  const open = plot || list.some((p) => p.id === selected);
   return (
     <Panel
       title="Alpha pairs"
       className={open ? "pairs open" : "pairs"}
       testId="pairs"
-      source={pairs}
-      aside={<span className="dim">{list.length} in force</span>}
+      source={plot ? judged : pairs}
+      aside={
+        <>
+          <span className="dim">{list.length} in force</span>
+          <fieldset className="switch">
+            <legend className="hidden">Show</legend>
+            {[false, true].map((v) => (
+              <button key={String(v)} type="button" aria-pressed={plot === v} onClick={() => setPlot(v)}>
+                {v ? "Caught" : "List"}
+              </button>
+            ))}
+          </fieldset>
+        </>
+      }
     >
-      {list.length === 0 ? (
+      {plot ? (
+        <CaughtChart days={judged.data?.days ?? []} />
+      ) : list.length === 0 ? (
         <Empty title="No alpha pairs yet.">
           <code>millrace alpha nightly</code> detects them in the stored flows.
         </Empty>

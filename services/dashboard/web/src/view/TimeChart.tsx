@@ -21,16 +21,20 @@ interface Props {
   /** Top of the axis; without it a round number above all values. */
   max?: number;
   format: (v: number) => string;
+  /** How times are written; without it as times of day. */
+  clock?: Intl.DateTimeFormat;
+  /** How far apart readings are joined, ms. */
+  apart?: number | undefined;
   /** Called with the time under the pointer, undefined when it leaves. */
   onPoint?: (at: Millis | undefined) => void;
 }
 
 const margin = { left: 78, right: 10, top: 8, bottom: 20 };
 
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const timeOfDay = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 /** Values over the last minutes. */
-export function TimeChart({ label, lines, span, max, format, onPoint }: Props) {
+export function TimeChart({ label, lines, span, max, format, clock = timeOfDay, apart, onPoint }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const size = useSize(frame);
   const now = useTime((t) => t);
@@ -79,7 +83,7 @@ export function TimeChart({ label, lines, span, max, format, onPoint }: Props) {
               <path
                 key={l.id}
                 className={`line ${l.tone} ${l.dashed ? "dashed" : ""}`}
-                d={linePath(l.readings, window, plot)}
+                d={linePath(l.readings, window, plot, apart)}
               />
             ))}
             {pointed !== undefined && pointed >= from && (
@@ -98,5 +102,8 @@ export function TimeChart({ label, lines, span, max, format, onPoint }: Props) {
 }
 
 /** The value that a legend shows: at the pointer, else the newest. */
-export const shown = <T extends { time: Millis }>(readings: readonly T[], at: Millis | undefined): T | undefined =>
-  at === undefined ? readings.at(-1) : readingAt(readings, at);
+export const shown = <T extends { time: Millis }>(
+  readings: readonly T[],
+  at: Millis | undefined,
+  apart?: number,
+): T | undefined => (at === undefined ? readings.at(-1) : readingAt(readings, at, apart));
