@@ -56,6 +56,13 @@ for _ in range(5):
 	if got := x.counter(t, endpointState+"/in-octets"); got != 5*214 {
 		t.Errorf("%d octets went into the circuit, not %d", got, 5*214)
 	}
+	// Another way to the other end, or other names of its ends, is the same circuit: it counts on.
+	renamed := strings.ReplaceAll(frames, `"endpoint-id":"l"`, `"endpoint-id":"from"`)
+	x.must(t, "delete /network-instances/network-instance[name=te-c1]", "update / "+strings.Replace(renamed, "10.0.2.2", "10.0.2.3", 1))
+	if got := x.counter(t, strings.Replace(endpointState, "endpoint-id=l]", "endpoint-id=from]", 1)+"/in-pkts"); got != 5 {
+		t.Errorf("under another name of its end it has counted %d frames, not 5", got)
+	}
+	x.must(t, "delete /network-instances/network-instance[name=te-c1]", "update / "+frames)
 	// A Set of which another part is refused changes nothing of it.
 	wantCode(t, x.set(x.request("delete /network-instances/network-instance[name=te-c1]", `update / {"openconfig-qos:qos":{"interfaces":{"interface":[{"interface-id":"ge-z","config":{"interface-id":"ge-z"},"output":{"scheduler-policy":{"config":{"name":"te-none"}}}}]}}}`)), codes.InvalidArgument)
 	if got, err := x.get(gnmi.GetRequest_STATE, endpointState); err != nil || !strings.Contains(got, `active":true`) {

@@ -10,6 +10,8 @@
 #include "maps.h"
 #include "parse.h"
 
+static __always_inline void count(struct __sk_buff *skb, __u32 slot);
+
 static __always_inline __u32 mixed(__u32 h, __u32 word)
 {
 	h = (h ^ word) * 0x9e3779b1;

@@ -144,6 +144,27 @@ func (w *listener) until(words ...string) (lines []string) {
 	return nil
 }
 
+// aggregate sends a packet of TCP that is several segments on the wire, as a host with TSO does: port, data of each
+// segment, IP version, data of all. 12 octets of TCP options are in its headers.
+const aggregate = `
+import socket, struct, sys
+port, gso, network, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+tcp = struct.pack("!HHIIBBHHH", 5001, 5001, 1, 1, 8 << 4, 16, 1000, 0, 0) + b"\x01" * 12
+if network == 4:
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + 32 + size, 1, 0x4000, 64, 6, 0, bytes([10, 0, 9, 1]), bytes([10, 0, 9, 2]))
+    words = struct.unpack("!10H", ip)
+    total = sum(words); total = (total & 0xffff) + (total >> 16); total = (total & 0xffff) + (total >> 16)
+    ip, kind, ether = ip[:10] + struct.pack("!H", 0xffff ^ total) + ip[12:], 1, 0x0800
+else:
+    ip, kind, ether = struct.pack("!IHBB16s16s", 6 << 28, 32 + size, 6, 64, bytes(15) + b"\x01", bytes(15) + b"\x02"), 4, 0x86dd
+head = 14 + len(ip) + 32
+frame = b"\xff" * 6 + bytes.fromhex("020000000001") + struct.pack("!H", ether) + ip + tcp + b"x" * size
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+s.setsockopt(263, 15, 1)
+s.bind((port, ether))
+s.send(struct.pack("<BBHHHH", 1, kind, head, gso, 14 + len(ip), 16) + frame)
+`
+
 // send sends frames: port, tags, destination, length of the payload and what it says.
 func (l *circuitLab) send(node string, frames ...string) {
 	l.Helper()

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 func end(last byte) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, last}) }
@@ -92,6 +95,34 @@ func TestFramesOfAVLANComeOutAtTheOtherPort(t *testing.T) {
 	}
 }
 
+// TestAnAggregateCountsAsItsFrames: hosts and routers hand on several segments of TCP as one packet. On the wire each
+// has headers of its own.
+func TestAnAggregateCountsAsItsFrames(t *testing.T) {
+	l := newCircuitLab(t)
+	l.converge(circuitsAt)
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("ip", append([]string{"netns", "exec", l.prefix + "h1", "python3", "-c", aggregate, "c2"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	run("1000", "4", "4500")
+	run("1448", "6", "2896")
+	const headers4, headers6 = 14 + 20 + 20 + 12, 14 + 40 + 20 + 12 // Ethernet, IP, TCP, its options
+	want := Counters{Packets: 5 + 2, Octets: 5*headers4 + 4500 + 2*headers6 + 2896}
+	for router, counter := range map[string]int{"p1": 5, "p2": 6} {
+		var got map[int]Counters
+		await.True(t, router+" has seen both", func() (seen bool) {
+			var err error
+			got, err = l.kernels[router].RuleCounters([]int{counter})
+			return err != nil || got[counter].Packets >= want.Packets
+		})
+		if got[counter] != want {
+			t.Errorf("%s counts %+v, want %+v", router, got[counter], want)
+		}
+	}
+}
+
 func sortedLines(lines []string) map[string]int {
 	out := map[string]int{}
 	for _, l := range lines {
@@ -100,7 +131,8 @@ func sortedLines(lines []string) map[string]int {
 	return out
 }
 
-// TestCircuitsChangeOneByOne: what stays is not touched, and counts on; what is gone leaves nothing.
+// TestCircuitsChangeOneByOne: what stays is not touched, and counts on, with another path too; what is gone leaves
+// nothing.
 func TestCircuitsChangeOneByOne(t *testing.T) {
 	l := newCircuitLab(t)
 	l.converge(circuitsAt)
@@ -111,6 +143,7 @@ func TestCircuitsChangeOneByOne(t *testing.T) {
 		s := circuitsAt(n)
 		s.Circuits = s.Circuits[:1]
 		s.Circuits[0].VLAN += 11
+		s.Circuits[0].Mark = Mark(1, 7)
 		return s
 	})
 	l.send("h1", "c1 100 "+anyone+" 46 old", "c2 100 "+anyone+" 46 gone", "c1 111 "+anyone+" 46 new")
@@ -131,6 +164,7 @@ func TestCircuitsChangeOneByOne(t *testing.T) {
 	s := circuitsAt("p1")
 	s.Circuits = s.Circuits[:1]
 	s.Circuits[0].VLAN += 11
+	s.Circuits[0].Mark = Mark(1, 7)
 	if err := converge(k, s); err != nil {
 		t.Error(err)
 	}
