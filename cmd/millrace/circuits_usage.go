@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"text/tabwriter"
 	"time"
 
@@ -45,7 +46,7 @@ func circuitsUsageCommand() *cobra.Command {
 	req := &circuitsv1.UsageRequest{}
 	cmd := &cobra.Command{
 		Use:     "usage ID",
-		Short:   "Say what a circuit sent over time, within its rate and above it",
+		Short:   "Say what a circuit sent over time, within its rate and above it, or between ports forth and back",
 		Example: "  millrace circuits usage 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --from 2026-11-23T22:00:00Z",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,24 +61,39 @@ func circuitsUsageCommand() *cobra.Command {
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)
 			}
-			if r.Msg.GetCarriedUnknown() {
-				cmd.Println("not measured: no router counts what enters a circuit between ports")
-				return nil
-			}
-			out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintf(out, "FROM\tIN PROFILE Mbit/s\tEXCESS Mbit/s\tPACKETS\tEXCESS PACKETS\n")
-			for _, p := range r.Msg.GetPoints() {
-				rate := func(octets int64) float64 { return mbit(octets*8) / float64(r.Msg.GetStepSeconds()) }
-				fmt.Fprintf(out, "%s\t%.3f\t%.3f\t%d\t%d\n", clock(p.GetTime()), rate(p.GetInProfileOctets()), rate(p.GetExcessOctets()), p.GetInProfilePackets(), p.GetExcessPackets())
-			}
-			t := r.Msg.GetTotal()
-			fmt.Fprintf(out, "total\t%.6f GB\t%.6f GB\t%d\t%d\n", float64(t.GetInProfileOctets())/1e9, float64(t.GetExcessOctets())/1e9, t.GetInProfilePackets(), t.GetExcessPackets())
-			return out.Flush()
+			return printUsage(cmd.OutOrStdout(), r.Msg)
 		},
 	}
 	jsonFlag(cmd)
 	w.add(cmd, "the circuit's start, at most a day ago")
 	return cmd
+}
+
+// printUsage prints a line for each step: within the rate and above it, or between ports forth and back.
+func printUsage(w io.Writer, u *circuitsv1.UsageResponse) error {
+	heads := "IN PROFILE Mbit/s\tEXCESS Mbit/s\tPACKETS\tEXCESS PACKETS"
+	columns := func(p *circuitsv1.UsagePoint) (octets, packets [2]int64) {
+		return [2]int64{p.GetInProfileOctets(), p.GetExcessOctets()}, [2]int64{p.GetInProfilePackets(), p.GetExcessPackets()}
+	}
+	if u.GetBetweenPorts() {
+		heads = "FORTH Mbit/s\tBACK Mbit/s\tFRAMES FORTH\tFRAMES BACK"
+		columns = func(p *circuitsv1.UsagePoint) (octets, packets [2]int64) {
+			return [2]int64{p.GetInProfileOctets(), p.GetReturnOctets()}, [2]int64{p.GetInProfilePackets(), p.GetReturnPackets()}
+		}
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "FROM\t%s\n", heads)
+	for _, p := range u.GetPoints() {
+		rate := func(octets int64) float64 { return mbit(octets*8) / float64(u.GetStepSeconds()) }
+		octets, packets := columns(p)
+		fmt.Fprintf(out, "%s\t%.3f\t%.3f\t%d\t%d\n", clock(p.GetTime()), rate(octets[0]), rate(octets[1]), packets[0], packets[1])
+	}
+	octets, packets := columns(u.GetTotal())
+	fmt.Fprintf(out, "total\t%.6f GB\t%.6f GB\t%d\t%d\n", float64(octets[0])/1e9, float64(octets[1])/1e9, packets[0], packets[1])
+	if u.GetCarriedUnknown() {
+		fmt.Fprintln(out, "incomplete: of one port, or of both, no router has said what entered there")
+	}
+	return out.Flush()
 }
 
 func circuitsStatementCommand() *cobra.Command {
@@ -104,7 +120,10 @@ func circuitsStatementCommand() *cobra.Command {
 			fmt.Fprintf(out, "CIRCUIT\tBOOKED Gbit/s h\tCARRIED GB\tEXCESS GB\tACTIVE\tINTERRUPTED\tLATE STARTS\n")
 			line := func(name string, l *circuitsv1.StatementLine) {
 				carried, excess := fmt.Sprintf("%.3f", float64(l.GetCarriedOctets())/1e9), fmt.Sprintf("%.3f", float64(l.GetExcessOctets())/1e9)
-				if l.GetCarriedUnknown() {
+				switch {
+				case l.GetCarriedUnknown() && l.GetCarriedOctets() > 0:
+					carried = "at least " + carried
+				case l.GetCarriedUnknown():
 					carried, excess = "unknown", "unknown"
 				}
 				if l.GetIncomplete() {

@@ -68,7 +68,7 @@ func TestARowThatIsNotFilledInIsNamed(t *testing.T) {
 // row says no.
 func TestCircuitPortsSaysWhatTheRendererWrites(t *testing.T) {
 	plan := compile.RouterPlan{Router: "wr", Attachments: []compile.Attachment{{
-		Circuit: "c-1", Name: compile.AttachmentName("c-1"), Port: "ge-w1", VLAN: 100, Number: 5,
+		Circuit: "c-1", Name: compile.AttachmentName("c-1"), End: "from", Port: "ge-w1", VLAN: 100, Number: 5,
 		Local: netip.MustParseAddr("198.18.0.10"), Remote: netip.MustParseAddr("198.18.0.11"),
 	}}}
 	for os, v := range vendors {

@@ -30,8 +30,17 @@ const profile = `{"openconfig-qos:qos":{"scheduler-policies":{"scheduler-policy"
  "schedulers":{"scheduler":[{"sequence":1,"config":{"sequence":1,"type":"ONE_RATE_TWO_COLOR"},
   "one-rate-two-color":{"config":{"cir":"8000000","bc":131072,"queuing-behavior":"POLICE"},"exceed-action":{"config":{"drop":false}}}}]}}]}}}`
 
-// The real agent on a real kernel, with the queues and rules of a change set, one of them a circuit's:
-// all four kinds of counters must come.
+// frames is one end of a circuit between ports, as services/policy renders it.
+const frames = `{"openconfig-network-instance:network-instances":{"network-instance":[
+ {"name":"te-circuit-c2","config":{"name":"te-circuit-c2","type":"openconfig-network-instance-types:L2P2P"},"connection-points":{"connection-point":[
+  {"connection-point-id":"local","config":{"connection-point-id":"local"},"endpoints":{"endpoint":[{"endpoint-id":"to",
+   "config":{"endpoint-id":"to","type":"openconfig-network-instance-types:LOCAL"},"local":{"config":{"interface":"ge-a","te-circuit-ext:vlan-id":100}}}]}},
+  {"connection-point-id":"remote","config":{"connection-point-id":"remote"},"endpoints":{"endpoint":[{"endpoint-id":"from",
+   "config":{"endpoint-id":"from","type":"openconfig-network-instance-types:REMOTE"},
+   "remote":{"config":{"remote-system":"10.0.2.2","virtual-circuit-identifier":7,"te-circuit-ext:local-system":"198.18.0.2"}}}]}}]}}]}}`
+
+// The real agent on a real kernel, with the queues and rules of a change set, one of them a circuit's, and with an end
+// of a circuit between ports: all five kinds of counters must come.
 func TestARealAgentsCountersReachTheBus(t *testing.T) {
 	inv, config := agentWith(t, "../../services/routeragent/testdata/hntes.json")
 	creds, err := inv.ClientTLS()
@@ -45,7 +54,7 @@ func TestARealAgentsCountersReachTheBus(t *testing.T) {
 	defer client.Close()
 	config = strings.Replace(config, `"action":{"config":{}`, `"action":{"config":{"te-qos-ext:policer":"te-profile-c1"}`, 1)
 	set := &gnmi.SetRequest{}
-	for _, text := range []string{profile, config} {
+	for _, text := range []string{profile, frames, config} {
 		val := &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte(text)}}
 		set.Update = append(set.Update, &gnmi.Update{Path: &gnmi.Path{}, Val: val})
 	}
@@ -81,7 +90,8 @@ func TestARealAgentsCountersReachTheBus(t *testing.T) {
 	defer c.Stop(context.Background())
 	missing := map[string]bool{
 		"/state/counters/out-octets": true, "/state/transmit-octets": true, "/state/matched-pkts": true,
-		"/qos/scheduler-policies/scheduler-policy[name=te-profile-c1]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/exceeding-octets": true,
+		"/qos/scheduler-policies/scheduler-policy[name=te-profile-c1]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/exceeding-octets":                                  true,
+		"/network-instances/network-instance[name=te-circuit-c2]/connection-points/connection-point[connection-point-id=local]/endpoints/endpoint[endpoint-id=to]/state/in-octets": true,
 	}
 	for end := time.Now().Add(await.Patience); len(missing) > 0; {
 		path := await.Value(t, fmt.Sprintf("counters %v", missing), seen)

@@ -23,6 +23,8 @@ var paths = []string{
 	"/network-instances/network-instance[name=*]/policy-forwarding/policies/policy[policy-id=*]/rules/rule[sequence-id=*]/state",
 	// te-qos-ext: what circuits sent within their rates and above
 	"/qos/scheduler-policies/scheduler-policy[name=*]/schedulers/scheduler[sequence=*]/one-rate-two-color/state",
+	// te-circuit-ext: what entered and left circuits between ports
+	"/network-instances/network-instance[name=*]/connection-points/connection-point[connection-point-id=*]/endpoints/endpoint[endpoint-id=*]/state",
 }
 
 // counterSuffixes end the names of all counter64 leaves under paths;

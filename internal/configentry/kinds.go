@@ -9,6 +9,15 @@ const OwnedPrefix = "te-"
 // it, and services/flowstore finds the circuit's counters by it.
 const ProfilePrefix = OwnedPrefix + "profile-"
 
+// CircuitPrefix begins the name of the network instance of a circuit between ports; the circuit's id follows. Its
+// endpoints are FromEnd, where frames from from_port to to_port enter, and ToEnd: the local one says at which end a
+// router is. services/policy writes them, and services/flowstore finds the circuit's counters by them.
+const (
+	CircuitPrefix = OwnedPrefix + "circuit-"
+	FromEnd       = "from"
+	ToEnd         = "to"
+)
+
 // NetworkInstance is the instance the rules and LSPs live in.
 const NetworkInstance = "/network-instances/network-instance[name=DEFAULT]"
 

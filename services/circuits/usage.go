@@ -52,8 +52,11 @@ func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time)
 	return begin, end, nil
 }
 
-// measured reports whether some router counts what enters a circuit: the profiles are those of prefix pairs.
-func measured(c *circuitsv1.Circuit) bool { return !between(c.GetTerms()) }
+// unheard reports whether a circuit between ports was active, and the router at one of its ports said nothing: 0 would
+// then be no count. Routers that cannot count what circuits for packets send, as Junos, are not looked for.
+func unheard(c *circuitsv1.Circuit, u *flowv1.CircuitUsage, from, to time.Time) bool {
+	return between(c.GetTerms()) && !(u.GetCounted() && u.GetReturnCounted()) && statement.Of(c, from.Unix(), to.Unix()).Active > 0
+}
 
 // sent asks the flow store, and answers of as many circuits as were requested.
 func (a *api) sent(ctx context.Context, ask *flowv1.CircuitUsageRequest) (*flowv1.CircuitUsageResponse, error) {
@@ -84,28 +87,31 @@ func (a *api) Usage(ctx context.Context, r *connect.Request[circuitsv1.UsageRequ
 	if err != nil {
 		return nil, answer(err)
 	}
-	out := &circuitsv1.UsageResponse{Id: c.GetId(), StepSeconds: 60, Total: &circuitsv1.UsagePoint{Time: timestamppb.New(from)}}
+	out := &circuitsv1.UsageResponse{Id: c.GetId(), StepSeconds: 60, BetweenPorts: between(c.GetTerms()), Total: &circuitsv1.UsagePoint{Time: timestamppb.New(from)}}
 	if a.c.deps.Flows == nil {
 		return nil, answer(errNoFlowStore)
 	}
-	if out.CarriedUnknown = !measured(c); out.GetCarriedUnknown() || !from.Before(to) {
-		return connect.NewResponse(out), nil // nobody counts it, or it has not begun
+	if !from.Before(to) {
+		return connect.NewResponse(out), nil // it has not begun
 	}
 	said, err := a.sent(ctx, &flowv1.CircuitUsageRequest{Circuits: []string{c.GetId()}, From: timestamppb.New(from), To: timestamppb.New(to)})
 	if err != nil {
 		return nil, answer(err)
 	}
-	out.StepSeconds = said.GetStepSeconds()
+	out.StepSeconds, out.CarriedUnknown = said.GetStepSeconds(), unheard(c, said.GetCircuits()[0], from, to)
 	for _, p := range said.GetCircuits()[0].GetPoints() {
 		point := &circuitsv1.UsagePoint{
 			Time: p.GetTime(), InProfileOctets: int64(p.GetInProfileOctets()), InProfilePackets: int64(p.GetInProfilePackets()),
 			ExcessOctets: int64(p.GetExcessOctets()), ExcessPackets: int64(p.GetExcessPackets()),
+			ReturnOctets: int64(p.GetReturnOctets()), ReturnPackets: int64(p.GetReturnPackets()),
 		}
 		out.Points = append(out.Points, point)
 		out.Total.InProfileOctets += point.GetInProfileOctets()
 		out.Total.InProfilePackets += point.GetInProfilePackets()
 		out.Total.ExcessOctets += point.GetExcessOctets()
 		out.Total.ExcessPackets += point.GetExcessPackets()
+		out.Total.ReturnOctets += point.GetReturnOctets()
+		out.Total.ReturnPackets += point.GetReturnPackets()
 	}
 	return connect.NewResponse(out), nil
 }
@@ -170,16 +176,10 @@ func lineOf(id, description string, l statement.Line) *circuitsv1.StatementLine 
 	}
 }
 
-// carried fills in what each circuit of a statement sent, where somebody measures it.
+// carried fills in what each circuit of a statement sent.
 func (a *api) carried(ctx context.Context, out *circuitsv1.StatementResponse, circuits []*circuitsv1.Circuit) error {
-	var known []int
 	first := out.GetTo().AsTime()
-	for i, c := range circuits {
-		if !measured(c) {
-			out.Circuits[i].CarriedUnknown, out.Total.CarriedUnknown, out.CarriedUnknown = true, true, true
-			continue
-		}
-		known = append(known, i)
+	for _, c := range circuits {
 		if created := c.GetCreated().AsTime(); created.Before(first) {
 			first = created
 		}
@@ -191,31 +191,36 @@ func (a *api) carried(ctx context.Context, out *circuitsv1.StatementResponse, ci
 	if !first.Before(out.GetTo().AsTime()) {
 		return nil
 	}
-	for some := range slices.Chunk(known, usageCircuits) {
+	lines := out.GetCircuits()
+	for some := range slices.Chunk(circuits, usageCircuits) {
 		ask := &flowv1.CircuitUsageRequest{From: timestamppb.New(first), To: out.GetTo(), Totals: true}
-		for _, i := range some {
-			ask.Circuits = append(ask.Circuits, circuits[i].GetId())
+		for _, c := range some {
+			ask.Circuits = append(ask.Circuits, c.GetId())
 		}
 		said, err := a.sent(ctx, ask)
 		if err != nil {
 			return err
 		}
-		for n, u := range said.GetCircuits() {
-			line := out.GetCircuits()[some[n]]
-			addSent(line, circuits[some[n]].GetTerms(), u)
+		for i, u := range said.GetCircuits() {
+			line := lines[i]
+			addSent(line, some[i].GetTerms(), u)
 			out.Total.CarriedOctets += line.GetCarriedOctets()
 			out.Total.ExcessOctets += line.GetExcessOctets()
+			if unheard(some[i], u, first, out.GetTo().AsTime()) {
+				line.CarriedUnknown, out.Total.CarriedUnknown, out.CarriedUnknown = true, true, true
+			}
 		}
+		lines = lines[len(some):]
 	}
 	return nil
 }
 
-// addSent adds to a line what a circuit sent.
+// addSent adds to a line what a circuit sent, in both directions where it has two.
 func addSent(line *circuitsv1.StatementLine, t *circuitsv1.Terms, u *flowv1.CircuitUsage) {
 	for _, p := range u.GetPoints() {
 		excess := int64(p.GetExcessOctets())
 		line.ExcessOctets += excess
-		line.CarriedOctets += int64(p.GetInProfileOctets())
+		line.CarriedOctets += int64(p.GetInProfileOctets()) + int64(p.GetReturnOctets())
 		if t.GetExcess() != circuitsv1.Excess_EXCESS_DROP {
 			line.CarriedOctets += excess
 		}

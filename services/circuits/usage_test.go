@@ -156,36 +156,6 @@ func TestTheStatementOfAProject(t *testing.T) {
 	}
 }
 
-// What no profile counts is not 0: nobody knows it.
-func TestWhatACircuitBetweenPortsSentIsNotKnown(t *testing.T) {
-	w, store := newWorld(t), &flows{}
-	c := w.start()
-	c.deps.Flows = store
-	frames, pairs := w.booked(c, "frames", w.frames("a", "b", 1, "100", "300")), w.booked(c, "pairs", w.terms("b", "c", 2))
-	w.set(noon.Add(13 * time.Hour))
-	usage, err := (&api{c}).Usage(t.Context(), connect.NewRequest(&circuitsv1.UsageRequest{Id: frames.GetId()}))
-	if err != nil || !usage.Msg.GetCarriedUnknown() || len(usage.Msg.GetPoints()) != 0 {
-		t.Errorf("its usage: %v (%v)", usage, err)
-	}
-	r, err := (&api{c}).Statement(t.Context(), connect.NewRequest(&circuitsv1.StatementRequest{Project: "astro"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := map[string]*circuitsv1.StatementLine{}
-	for _, l := range r.Msg.GetCircuits() {
-		lines[l.GetCircuit()] = l
-	}
-	if l := lines[frames.GetId()]; !l.GetCarriedUnknown() || l.GetCarriedOctets() != 0 || l.GetBookedGbitHours() == 0 {
-		t.Errorf("its line: %v", l)
-	}
-	if l := lines[pairs.GetId()]; l.GetCarriedUnknown() || l.GetCarriedOctets() != 1800 {
-		t.Errorf("the other line: %v", l)
-	}
-	if !r.Msg.GetCarriedUnknown() || !r.Msg.GetTotal().GetCarriedUnknown() || r.Msg.GetTotal().GetCarriedOctets() != 1800 || len(store.asked.GetCircuits()) != 1 {
-		t.Errorf("the total: %v, asked %v", r.Msg, store.asked)
-	}
-}
-
 // A flow store that answers of more circuits, or fewer, than it was asked of is one that nobody understands.
 func TestAFlowStoreThatAnswersOfOthers(t *testing.T) {
 	w := newWorld(t)

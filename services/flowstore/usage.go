@@ -3,32 +3,14 @@ package flowstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
-
-// The counters of a circuit are those of its profile on its ingress router, see services/policy/render/openconfig.
-const (
-	profilePath = "/qos/scheduler-policies/scheduler-policy[name=" + configentry.ProfilePrefix
-	profileEnd  = "]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/"
-)
-
-// profileCounter is the circuit and the counter of a path; false for paths of anything else.
-func profileCounter(path string) (circuit, counter string, ok bool) {
-	rest, ok := strings.CutPrefix(path, profilePath)
-	if !ok {
-		return "", "", false
-	}
-	circuit, counter, ok = strings.Cut(rest, profileEnd)
-	return circuit, counter, ok && circuit != ""
-}
 
 // insertUsage keeps the counters of circuits by the minute, and for longer than other counters.
 func (w *telemetryWriter) insertUsage(ctx context.Context, batches [][]counter) error {
@@ -37,7 +19,7 @@ func (w *telemetryWriter) insertUsage(ctx context.Context, batches [][]counter) 
 	var values []uint64
 	for _, b := range batches {
 		for _, c := range b {
-			if circuit, name, ok := profileCounter(c.path); ok {
+			if circuit, name, ok := circuitCounter(c.path); ok {
 				circuits, devices, names = append(circuits, circuit), append(devices, c.device), append(names, name)
 				minutes, times, values = append(minutes, c.at.Truncate(time.Minute)), append(times, c.at), append(values, c.value)
 			}
@@ -128,17 +110,7 @@ func circuitUsage(ctx context.Context, db store.DB, id string, from, to time.Tim
 		if at != last {
 			out.Points, last = append(out.Points, &flowv1.UsagePoint{Time: timestamppb.New(from.Add(time.Duration(at*step) * time.Second))}), at
 		}
-		p := out.GetPoints()[len(out.GetPoints())-1]
-		switch name {
-		case "conforming-octets":
-			p.InProfileOctets = n
-		case "conforming-pkts":
-			p.InProfilePackets = n
-		case "exceeding-octets":
-			p.ExcessOctets = n
-		case "exceeding-pkts":
-			p.ExcessPackets = n
-		}
+		addReading(out, name, n)
 	}
 	return out, rows.Err()
 }

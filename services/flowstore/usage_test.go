@@ -20,8 +20,19 @@ func TestPathsOfCircuitsCounters(t *testing.T) {
 		"/qos/scheduler-policies/scheduler-policy[name=te-police-1" + profileEnd + "cir": "",
 		profilePath + "c-1]/schedulers/scheduler[sequence=2]/state/conforming-octets":    "",
 		"/interfaces/interface[name=te-profile-c-1]/state/counters/out-octets":           "",
+
+		// As it comes from a real agent, see collectors/telemetry.
+		"/network-instances/network-instance[name=te-circuit-c-1]/connection-points/connection-point[connection-point-id=local]/endpoints/endpoint[endpoint-id=to]/state/in-octets": "c-1 return-in-octets",
+
+		endpointPath + "c-1" + endpointFrom + "in-octets": "c-1 in-octets",
+		endpointPath + "c-1" + endpointTo + "in-pkts":     "c-1 return-in-pkts",
+		endpointPath + "c-1" + endpointTo + "out-pkts":    "",
+		endpointPath + endpointFrom + "in-octets":         "",
+		endpointPath + "c-1]/connection-points/connection-point[connection-point-id=local]/endpoints/endpoint[endpoint-id=1]/state/in-octets":   "",
+		endpointPath + "c-1]/connection-points/connection-point[connection-point-id=remote]/endpoints/endpoint[endpoint-id=to]/state/in-octets": "",
+		"/network-instances/network-instance[name=te-other" + endpointFrom + "in-octets":                                                        "",
 	} {
-		circuit, counter, ok := profileCounter(path)
+		circuit, counter, ok := circuitCounter(path)
 		got := circuit + " " + counter
 		if !ok {
 			got = ""
@@ -84,11 +95,55 @@ func TestWhatACircuitSentByTheMinute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := []*flowv1.CircuitUsage{{Circuit: "c", Points: c.want}, {Circuit: "nobody's"}}
+			want := []*flowv1.CircuitUsage{{Circuit: "c", Points: c.want, Counted: c.want != nil}, {Circuit: "nobody's"}}
 			if diff := gocmp.Diff(want, got.Msg.GetCircuits(), protocmp.Transform()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+// A circuit between ports is counted at both. Each router has counters of its own: one that restarts begins again, and
+// the other one goes on. A change of path leaves them as they are, as does an agent that starts
+// (services/routeragent/kernel).
+func TestWhatACircuitBetweenPortsSentBothWays(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	reading := func(device, circuit, end string, second int, in, out uint64) {
+		t.Helper()
+		at := endpointPath + circuit + end
+		b := counters(device, day0.Add(time.Duration(second)*time.Second), map[string]uint64{
+			at + "in-octets": in, at + "in-pkts": in / 100, at + "out-octets": out, at + "out-pkts": out / 100,
+		})
+		if err := r.comp.takeTelemetry(t.Context(), message(t, b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reading("wr", "c", endpointFrom, 10, 500, 700)
+	reading("er", "c", endpointTo, 20, 900, 500)
+	reading("wr", "c", endpointFrom, 70, 800, 800)
+	reading("er", "c", endpointTo, 80, 900, 700)   // nothing more
+	reading("er", "c", endpointTo, 130, 300, 0)    // restarted
+	reading("wr", "c", endpointFrom, 140, 1000, 0) // has not
+	reading("wr", "half", endpointFrom, 10, 0, 0)
+	reading("er", "other", endpointTo, 10, 0, 100)
+	got, err := r.client.CircuitUsage(t.Context(), connect.NewRequest(&flowv1.CircuitUsageRequest{
+		Circuits: []string{"c", "half", "other", "nobody's"}, From: timestamppb.New(day0), To: timestamppb.New(day0.Add(5 * time.Minute)),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := func(minute int, in, back uint64) *flowv1.UsagePoint {
+		at := timestamppb.New(day0.Add(time.Duration(minute) * time.Minute))
+		return &flowv1.UsagePoint{Time: at, InProfileOctets: in, InProfilePackets: in / 100, ReturnOctets: back, ReturnPackets: back / 100}
+	}
+	want := []*flowv1.CircuitUsage{
+		{Circuit: "c", Points: []*flowv1.UsagePoint{point(0, 500, 900), point(1, 300, 0), point(2, 200, 300)}, Counted: true, ReturnCounted: true},
+		{Circuit: "half", Points: []*flowv1.UsagePoint{point(0, 0, 0)}, Counted: true},
+		{Circuit: "other", Points: []*flowv1.UsagePoint{point(0, 0, 0)}, ReturnCounted: true},
+		{Circuit: "nobody's"},
+	}
+	if diff := gocmp.Diff(want, got.Msg.GetCircuits(), protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

@@ -109,7 +109,7 @@ func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 	}
 	for _, a := range p.Attachments {
 		out.Attachments = append(out.Attachments, &policyv1.Attachment{
-			Circuit: a.Circuit, Name: a.Name, Port: a.Port, Vlan: uint32(a.VLAN), Number: a.Number,
+			Circuit: a.Circuit, Name: a.Name, End: a.End, Port: a.Port, Vlan: uint32(a.VLAN), Number: a.Number,
 			Local: a.Local.String(), Remote: a.Remote.String(), Queue: a.Queue, Lsp: a.LSP,
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -31,7 +32,9 @@ type End struct {
 type Attachment struct {
 	Circuit string
 	// Name is the same at both ends.
-	Name   string
+	Name string
+	// End is configentry.FromEnd where Path begins, configentry.ToEnd where it ends.
+	End    string
 	Port   string
 	VLAN   int
 	Number uint32
@@ -42,7 +45,15 @@ type Attachment struct {
 }
 
 // AttachmentName is what a circuit between ports is called on routers.
-func AttachmentName(id string) string { return "te-circuit-" + id }
+func AttachmentName(id string) string { return configentry.CircuitPrefix + id }
+
+// endOf is the end of a circuit that is at one of its ports; both have an address, and no two the same.
+func endOf(k *PortPair, at End) string {
+	if at == k.From {
+		return configentry.FromEnd
+	}
+	return configentry.ToEnd
+}
 
 // vlanOf is a VLAN of a port of a router.
 type vlanOf struct {
@@ -121,7 +132,7 @@ func (p *mapping) attach(circuit Circuit, hops []Link, ingress, egress string, a
 	lsp := p.planCircuitLSP(circuit)
 	dr := p.draft(ingress)
 	dr.attachments = append(dr.attachments, Attachment{
-		Circuit: circuit.ID, Name: AttachmentName(circuit.ID), Port: at.Port, VLAN: at.VLAN, Number: circuit.Ports.Number,
+		Circuit: circuit.ID, Name: AttachmentName(circuit.ID), End: endOf(circuit.Ports, at), Port: at.Port, VLAN: at.VLAN, Number: circuit.Ports.Number,
 		Local: at.Address, Remote: other.Address, Queue: queue, LSP: lsp,
 	})
 	if p.in.Policy.Ports != document.PortsCore {

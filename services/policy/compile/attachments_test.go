@@ -32,7 +32,7 @@ func attachedIn(r compile.Result) (out []string) {
 	for _, p := range r.Plans {
 		for _, a := range p.Attachments {
 			lsp := slices.IndexFunc(p.LSPs, func(l compile.LSP) bool { return l.Name == a.LSP })
-			out = append(out, fmt.Sprintf("%s: %s %s.%d, %d from %s to %s, queue %s, LSP over %v", p.Router, a.Name, a.Port, a.VLAN, a.Number, a.Local, a.Remote, a.Queue, p.LSPs[lsp].Hops))
+			out = append(out, fmt.Sprintf("%s: %s, end %s, %s.%d, %d from %s to %s, queue %s, LSP over %v", p.Router, a.Name, a.End, a.Port, a.VLAN, a.Number, a.Local, a.Remote, a.Queue, p.LSPs[lsp].Hops))
 		}
 		for _, f := range p.Filters {
 			for _, rule := range f.Rules {
@@ -54,9 +54,9 @@ func TestACircuitBetweenPortsIsPlannedBothWays(t *testing.T) {
 	}
 	if diff := cmp.Diff(attachedIn(got), []string{
 		"cr transit: 198.18.0.2/32 to 198.18.0.3/32, queue circuits",
-		"er: te-circuit-l2-one ge-e1.300, 1 from 198.18.0.3 to 198.18.0.2, queue circuits, LSP over [10.255.0.1]",
+		"er: te-circuit-l2-one, end to, ge-e1.300, 1 from 198.18.0.3 to 198.18.0.2, queue circuits, LSP over [10.255.0.1]",
 		"er transit: 198.18.0.2/32 to 198.18.0.3/32, queue circuits",
-		"wr: te-circuit-l2-one ge-w1.100, 1 from 198.18.0.2 to 198.18.0.3, queue circuits, LSP over [10.255.0.3 10.255.0.2]",
+		"wr: te-circuit-l2-one, end from, ge-w1.100, 1 from 198.18.0.2 to 198.18.0.3, queue circuits, LSP over [10.255.0.3 10.255.0.2]",
 		"wr transit: 198.18.0.3/32 to 198.18.0.2/32, queue circuits",
 	}); diff != "" {
 		t.Errorf("plans (-got +want):\n%s", diff)

@@ -50,7 +50,7 @@ func (r *Router) state(path string) ([]byte, error) {
 	for _, name := range e.Circuits {
 		if path == configentry.Circuits.Path(name)+"/connection-points" {
 			return found("openconfig-network-instance:connection-point", []any{object{"connection-point-id": "local", "endpoints": object{"endpoint": []any{
-				object{"endpoint-id": "1", "state": object{"endpoint-id": "1", "active": true}},
+				object{"endpoint-id": "from", "state": object{"endpoint-id": "from", "active": true}},
 			}}}})
 		}
 	}

@@ -168,7 +168,7 @@ class Circuits:
         return cast("list[Proposal]", self._read(self._project(project, "proposals")).get("proposals", []))
 
     def usage(self, circuit: str, start: Optional[Time] = None, end: Optional[Time] = None) -> Usage:
-        """What a circuit sent over time, within its rate and above it."""
+        """What a circuit sent over time, within its rate and above it, or between ports in both directions."""
         return cast(Usage, self._read(f"{self._path(circuit)}/usage", **{"from": start, "to": end}))
 
     def statement(self, project: str, start: Optional[Time] = None, end: Optional[Time] = None) -> Statement:

@@ -301,6 +301,8 @@ class UsagePoint(TypedDict, total=False):
     in_profile_packets: int
     excess_octets: int
     excess_packets: int
+    return_octets: int
+    return_packets: int
 
 
 class StatementLine(TypedDict, total=False):
@@ -322,6 +324,7 @@ class Usage(TypedDict, total=False):
     points: list[UsagePoint]
     total: UsagePoint
     carried_unknown: bool
+    between_ports: bool
 
 
 Statement = TypedDict(

@@ -180,7 +180,7 @@ func TestTheViewOfAPlan(t *testing.T) {
 func TestTheAgentReadsACircuitBetweenPorts(t *testing.T) {
 	plan := plans(t, "circuits-two-queue")[2]
 	plan.Attachments = []compile.Attachment{{
-		Circuit: "c1", Name: "te-circuit-c1", Port: "ge-w1", VLAN: 100, Number: 7, Local: netip.MustParseAddr("198.18.0.14"), Remote: netip.MustParseAddr("198.18.0.15"),
+		Circuit: "c1", Name: "te-circuit-c1", End: "from", Port: "ge-w1", VLAN: 100, Number: 7, Local: netip.MustParseAddr("198.18.0.14"), Remote: netip.MustParseAddr("198.18.0.15"),
 		Queue: "circuits", LSP: plan.LSPs[0].Name,
 	}}
 	got, err := intent.Compile(configuration(t, plan), func(string) (intent.Interface, bool) {
@@ -193,6 +193,9 @@ func TestTheAgentReadsACircuitBetweenPorts(t *testing.T) {
 	mark := kernel.Mark(got.IDs.Classes["te-circuits"], got.IDs.Paths[a.LSP])
 	if c.Name != a.Name || c.Port != a.Port || c.VLAN != a.VLAN || c.VNI != a.Number || c.Local != a.Local || c.Remote != a.Remote || c.Mark != mark {
 		t.Errorf("the agent makes %+v of %+v", c, a)
+	}
+	if at := got.Circuits[0]; at.Point != "local" || at.Endpoint != a.End {
+		t.Errorf("it counts at connection point %s, endpoint %s, not at local and %s", at.Point, at.Endpoint, a.End)
 	}
 	text, err := Text(plan)
 	if err != nil || !strings.Contains(text, "# te-circuit-c1: frames of VLAN 100 of ge-w1, queue te-circuits, LSP "+a.LSP+"; VXLAN 7 from 198.18.0.14 to 198.18.0.15") {

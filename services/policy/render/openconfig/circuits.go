@@ -17,16 +17,23 @@ func (r *renderer) circuits() {
 			"te-circuit-ext:qos-forwarding-group": owned(a.Queue), "te-circuit-ext:path-selection-group": a.LSP,
 		}
 		points := []any{
-			point("local", "LOCAL", "local", local),
-			point("remote", "REMOTE", "remote", remote),
+			point("local", "LOCAL", a.End, local),
+			point("remote", "REMOTE", farEnd(a.End), remote),
 		}
 		r.add(configentry.Circuits, a.Name, entry("name", a.Name, object{"type": "openconfig-network-instance-types:L2P2P"},
 			object{"connection-points": object{"connection-point": points}}))
 	}
 }
 
-// point is a connection point with one endpoint.
-func point(id, kind, container string, config object) object {
-	end := entry("endpoint-id", "1", object{"type": "openconfig-network-instance-types:" + kind}, object{container: object{"config": config}})
-	return entry("connection-point-id", id, nil, object{"endpoints": object{"endpoint": []any{end}}})
+func farEnd(near string) string {
+	if near == configentry.FromEnd {
+		return configentry.ToEnd
+	}
+	return configentry.FromEnd
+}
+
+// point is a connection point, local or remote, with the end of the circuit that is there.
+func point(id, kind, end string, config object) object {
+	endpoint := entry("endpoint-id", end, object{"type": "openconfig-network-instance-types:" + kind}, object{id: object{"config": config}})
+	return entry("connection-point-id", id, nil, object{"endpoints": object{"endpoint": []any{endpoint}}})
 }

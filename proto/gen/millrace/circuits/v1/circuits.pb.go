@@ -4231,10 +4231,13 @@ type UsageResponse struct {
 	Points []*UsagePoint `protobuf:"bytes,3,rep,name=points,proto3" json:"points,omitempty"`
 	// The sum of the points.
 	Total *UsagePoint `protobuf:"bytes,4,opt,name=total,proto3" json:"total,omitempty"`
-	// Nobody measures it: what a circuit between ports sends is counted by no profile. There are no points.
+	// Between ports only: it was active in the window, and no router said anything of one end, or of both. Nobody knows what
+	// entered there, and it is missing in points and total.
 	CarriedUnknown bool `protobuf:"varint,5,opt,name=carried_unknown,json=carriedUnknown,proto3" json:"carried_unknown,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// It is between ports: points are of frames, in both directions.
+	BetweenPorts  bool `protobuf:"varint,6,opt,name=between_ports,json=betweenPorts,proto3" json:"between_ports,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UsageResponse) Reset() {
@@ -4302,17 +4305,29 @@ func (x *UsageResponse) GetCarriedUnknown() bool {
 	return false
 }
 
-// UsagePoint is what entered the circuit in a step, in octets of IP packets.
+func (x *UsageResponse) GetBetweenPorts() bool {
+	if x != nil {
+		return x.BetweenPorts
+	}
+	return false
+}
+
+// UsagePoint is what entered the circuit in a step. Octets are those of IP packets; between ports of Ethernet frames from
+// the destination address to the end of the data, without frame check sequence, preamble, VXLAN and tags: neither the
+// tag of the circuit's VLAN nor one behind it is counted.
 type UsagePoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Beginning of the step.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// Within the rate.
+	// Within the rate. Between ports nobody meters: all that entered at from_port.
 	InProfileOctets  int64 `protobuf:"varint,2,opt,name=in_profile_octets,json=inProfileOctets,proto3" json:"in_profile_octets,omitempty"`
 	InProfilePackets int64 `protobuf:"varint,3,opt,name=in_profile_packets,json=inProfilePackets,proto3" json:"in_profile_packets,omitempty"`
-	// Above it: what became of that is in the circuit's terms.
+	// Above it: what became of that is in the circuit's terms. 0 between ports.
 	ExcessOctets  int64 `protobuf:"varint,4,opt,name=excess_octets,json=excessOctets,proto3" json:"excess_octets,omitempty"`
 	ExcessPackets int64 `protobuf:"varint,5,opt,name=excess_packets,json=excessPackets,proto3" json:"excess_packets,omitempty"`
+	// Between ports: all that entered at to_port. 0 for other circuits, which have one direction.
+	ReturnOctets  int64 `protobuf:"varint,6,opt,name=return_octets,json=returnOctets,proto3" json:"return_octets,omitempty"`
+	ReturnPackets int64 `protobuf:"varint,7,opt,name=return_packets,json=returnPackets,proto3" json:"return_packets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4378,6 +4393,20 @@ func (x *UsagePoint) GetExcessOctets() int64 {
 func (x *UsagePoint) GetExcessPackets() int64 {
 	if x != nil {
 		return x.ExcessPackets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetReturnOctets() int64 {
+	if x != nil {
+		return x.ReturnOctets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetReturnPackets() int64 {
+	if x != nil {
+		return x.ReturnPackets
 	}
 	return 0
 }
@@ -4537,7 +4566,7 @@ type StatementLine struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// The rate on each link of the path, over the time it was nobody else's.
 	BookedGbitHours float64 `protobuf:"fixed64,3,opt,name=booked_gbit_hours,json=bookedGbitHours,proto3" json:"booked_gbit_hours,omitempty"`
-	// Octets that entered and were not dropped there, and those above the rate, dropped or not.
+	// Octets that entered and were not dropped there, between ports at both of them, and those above the rate, dropped or not.
 	CarriedOctets      int64 `protobuf:"varint,4,opt,name=carried_octets,json=carriedOctets,proto3" json:"carried_octets,omitempty"`
 	ExcessOctets       int64 `protobuf:"varint,5,opt,name=excess_octets,json=excessOctets,proto3" json:"excess_octets,omitempty"`
 	ActiveSeconds      int64 `protobuf:"varint,6,opt,name=active_seconds,json=activeSeconds,proto3" json:"active_seconds,omitempty"`
@@ -4546,7 +4575,8 @@ type StatementLine struct {
 	LateStarts int32 `protobuf:"varint,8,opt,name=late_starts,json=lateStarts,proto3" json:"late_starts,omitempty"`
 	// The history does not reach back to the circuit's beginning, so some seconds are missing.
 	Incomplete bool `protobuf:"varint,9,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
-	// Nobody measured what it carried, as between ports. The total is that of the other lines.
+	// Nobody measured what it carried, or of a circuit between ports what entered at one of them. The total is that of the
+	// lines as they are.
 	CarriedUnknown bool `protobuf:"varint,10,opt,name=carried_unknown,json=carriedUnknown,proto3" json:"carried_unknown,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -6041,20 +6071,23 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\fUsageRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
-	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\xdd\x01\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\x82\x02\n" +
 	"\rUsageResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
 	"\fstep_seconds\x18\x02 \x01(\x03R\vstepSeconds\x128\n" +
 	"\x06points\x18\x03 \x03(\v2 .millrace.circuits.v1.UsagePointR\x06points\x126\n" +
 	"\x05total\x18\x04 \x01(\v2 .millrace.circuits.v1.UsagePointR\x05total\x12'\n" +
-	"\x0fcarried_unknown\x18\x05 \x01(\bR\x0ecarriedUnknown\"\xe2\x01\n" +
+	"\x0fcarried_unknown\x18\x05 \x01(\bR\x0ecarriedUnknown\x12#\n" +
+	"\rbetween_ports\x18\x06 \x01(\bR\fbetweenPorts\"\xae\x02\n" +
 	"\n" +
 	"UsagePoint\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12*\n" +
 	"\x11in_profile_octets\x18\x02 \x01(\x03R\x0finProfileOctets\x12,\n" +
 	"\x12in_profile_packets\x18\x03 \x01(\x03R\x10inProfilePackets\x12#\n" +
 	"\rexcess_octets\x18\x04 \x01(\x03R\fexcessOctets\x12%\n" +
-	"\x0eexcess_packets\x18\x05 \x01(\x03R\rexcessPackets\"\x88\x01\n" +
+	"\x0eexcess_packets\x18\x05 \x01(\x03R\rexcessPackets\x12#\n" +
+	"\rreturn_octets\x18\x06 \x01(\x03R\freturnOctets\x12%\n" +
+	"\x0ereturn_packets\x18\a \x01(\x03R\rreturnPackets\"\x88\x01\n" +
 	"\x10StatementRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +

@@ -2477,7 +2477,10 @@ type CircuitUsage struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Circuit string                 `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
 	// Oldest first; steps without a reading are left out.
-	Points        []*UsagePoint `protobuf:"bytes,2,rep,name=points,proto3" json:"points,omitempty"`
+	Points []*UsagePoint `protobuf:"bytes,2,rep,name=points,proto3" json:"points,omitempty"`
+	// In the window there was a reading, be it of 0, of what entered, and of what entered at to_port.
+	Counted       bool `protobuf:"varint,3,opt,name=counted,proto3" json:"counted,omitempty"`
+	ReturnCounted bool `protobuf:"varint,4,opt,name=return_counted,json=returnCounted,proto3" json:"return_counted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2526,17 +2529,35 @@ func (x *CircuitUsage) GetPoints() []*UsagePoint {
 	return nil
 }
 
-// UsagePoint is what was sent in a step, in octets of IP packets.
+func (x *CircuitUsage) GetCounted() bool {
+	if x != nil {
+		return x.Counted
+	}
+	return false
+}
+
+func (x *CircuitUsage) GetReturnCounted() bool {
+	if x != nil {
+		return x.ReturnCounted
+	}
+	return false
+}
+
+// UsagePoint is what was sent in a step, in octets of IP packets, of a circuit between ports in those of Ethernet frames
+// without frame check sequence and tags.
 type UsagePoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Beginning of the step.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
-	// Within the rate.
+	// Within the rate; between ports all that entered at from_port.
 	InProfileOctets  uint64 `protobuf:"varint,2,opt,name=in_profile_octets,json=inProfileOctets,proto3" json:"in_profile_octets,omitempty"`
 	InProfilePackets uint64 `protobuf:"varint,3,opt,name=in_profile_packets,json=inProfilePackets,proto3" json:"in_profile_packets,omitempty"`
 	// Above the rate.
 	ExcessOctets  uint64 `protobuf:"varint,4,opt,name=excess_octets,json=excessOctets,proto3" json:"excess_octets,omitempty"`
 	ExcessPackets uint64 `protobuf:"varint,5,opt,name=excess_packets,json=excessPackets,proto3" json:"excess_packets,omitempty"`
+	// All that entered at to_port.
+	ReturnOctets  uint64 `protobuf:"varint,6,opt,name=return_octets,json=returnOctets,proto3" json:"return_octets,omitempty"`
+	ReturnPackets uint64 `protobuf:"varint,7,opt,name=return_packets,json=returnPackets,proto3" json:"return_packets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2602,6 +2623,20 @@ func (x *UsagePoint) GetExcessOctets() uint64 {
 func (x *UsagePoint) GetExcessPackets() uint64 {
 	if x != nil {
 		return x.ExcessPackets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetReturnOctets() uint64 {
+	if x != nil {
+		return x.ReturnOctets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetReturnPackets() uint64 {
+	if x != nil {
+		return x.ReturnPackets
 	}
 	return 0
 }
@@ -2809,17 +2844,21 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x06totals\x18\x04 \x01(\bR\x06totals\"u\n" +
 	"\x14CircuitUsageResponse\x12:\n" +
 	"\bcircuits\x18\x01 \x03(\v2\x1e.millrace.flow.v1.CircuitUsageR\bcircuits\x12!\n" +
-	"\fstep_seconds\x18\x02 \x01(\x03R\vstepSeconds\"^\n" +
+	"\fstep_seconds\x18\x02 \x01(\x03R\vstepSeconds\"\x9f\x01\n" +
 	"\fCircuitUsage\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x124\n" +
-	"\x06points\x18\x02 \x03(\v2\x1c.millrace.flow.v1.UsagePointR\x06points\"\xe2\x01\n" +
+	"\x06points\x18\x02 \x03(\v2\x1c.millrace.flow.v1.UsagePointR\x06points\x12\x18\n" +
+	"\acounted\x18\x03 \x01(\bR\acounted\x12%\n" +
+	"\x0ereturn_counted\x18\x04 \x01(\bR\rreturnCounted\"\xae\x02\n" +
 	"\n" +
 	"UsagePoint\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12*\n" +
 	"\x11in_profile_octets\x18\x02 \x01(\x04R\x0finProfileOctets\x12,\n" +
 	"\x12in_profile_packets\x18\x03 \x01(\x04R\x10inProfilePackets\x12#\n" +
 	"\rexcess_octets\x18\x04 \x01(\x04R\fexcessOctets\x12%\n" +
-	"\x0eexcess_packets\x18\x05 \x01(\x04R\rexcessPackets*\x85\x01\n" +
+	"\x0eexcess_packets\x18\x05 \x01(\x04R\rexcessPackets\x12#\n" +
+	"\rreturn_octets\x18\x06 \x01(\x04R\freturnOctets\x12%\n" +
+	"\x0ereturn_packets\x18\a \x01(\x04R\rreturnPackets*\x85\x01\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SOURCE_NETFLOW_V5\x10\x01\x12\x15\n" +

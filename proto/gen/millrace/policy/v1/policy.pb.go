@@ -1137,11 +1137,13 @@ type Attachment struct {
 	Port string `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
 	Vlan uint32 `protobuf:"varint,4,opt,name=vlan,proto3" json:"vlan,omitempty"`
 	// VXLAN network identifier; frames are carried from local to remote.
-	Number        uint32 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
-	Local         string `protobuf:"bytes,6,opt,name=local,proto3" json:"local,omitempty"`
-	Remote        string `protobuf:"bytes,7,opt,name=remote,proto3" json:"remote,omitempty"`
-	Queue         string `protobuf:"bytes,8,opt,name=queue,proto3" json:"queue,omitempty"`
-	Lsp           string `protobuf:"bytes,9,opt,name=lsp,proto3" json:"lsp,omitempty"`
+	Number uint32 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	Local  string `protobuf:"bytes,6,opt,name=local,proto3" json:"local,omitempty"`
+	Remote string `protobuf:"bytes,7,opt,name=remote,proto3" json:"remote,omitempty"`
+	Queue  string `protobuf:"bytes,8,opt,name=queue,proto3" json:"queue,omitempty"`
+	Lsp    string `protobuf:"bytes,9,opt,name=lsp,proto3" json:"lsp,omitempty"`
+	// Which end of the circuit it is: "from" or "to".
+	End           string `protobuf:"bytes,10,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1235,6 +1237,13 @@ func (x *Attachment) GetQueue() string {
 func (x *Attachment) GetLsp() string {
 	if x != nil {
 		return x.Lsp
+	}
+	return ""
+}
+
+func (x *Attachment) GetEnd() string {
+	if x != nil {
+		return x.End
 	}
 	return ""
 }
@@ -2286,7 +2295,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\x04R\x04rate\x12\x14\n" +
 	"\x05burst\x18\x03 \x01(\x04R\x05burst\x122\n" +
-	"\x06exceed\x18\x04 \x01(\v2\x1a.millrace.policy.v1.ActionR\x06exceed\"\xd0\x01\n" +
+	"\x06exceed\x18\x04 \x01(\v2\x1a.millrace.policy.v1.ActionR\x06exceed\"\xe2\x01\n" +
 	"\n" +
 	"Attachment\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x12\n" +
@@ -2297,7 +2306,9 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x05local\x18\x06 \x01(\tR\x05local\x12\x16\n" +
 	"\x06remote\x18\a \x01(\tR\x06remote\x12\x14\n" +
 	"\x05queue\x18\b \x01(\tR\x05queue\x12\x10\n" +
-	"\x03lsp\x18\t \x01(\tR\x03lsp\"B\n" +
+	"\x03lsp\x18\t \x01(\tR\x03lsp\x12\x10\n" +
+	"\x03end\x18\n" +
+	" \x01(\tR\x03end\"B\n" +
 	"\n" +
 	"Scheduling\x12\x16\n" +
 	"\x06excess\x18\x01 \x01(\tR\x06excess\x12\x1c\n" +

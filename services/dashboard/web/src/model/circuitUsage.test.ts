@@ -50,3 +50,27 @@ test("words are about the last minute that is over", () => {
     "2.00 Mbit/s of 1.00 Mbit/s; 15.0 MB in the last hour, 7.50 MB of it above the rate",
   );
 });
+
+describe("between ports", () => {
+  const step = (ago: number, inProfileOctets: bigint, returnOctets: bigint) => ({
+    time: timestampFromMs(100 * 3_600_000 - ago * 60_000),
+    inProfileOctets,
+    returnOctets,
+  });
+  const both = create(UsageResponseSchema, {
+    stepSeconds: 60n,
+    betweenPorts: true,
+    points: [step(1, 7_500n, 3_750n), step(0, 0n, 750n)],
+    total: { inProfileOctets: 7_500n, returnOctets: 4_500n },
+  });
+  test("each direction has a trend of its own", () => {
+    expect(usageTrend(both, 1000, now).slice(-2)).toEqual([1, 0]);
+    expect(usageTrend(both, 1000, now, "back").slice(-2)).toEqual([0.5, 0.1]);
+  });
+  test("and words", () => {
+    expect(usageText(both, 1000)).toBe("1.00 kbit/s of 1.00 kbit/s; 7.50 kB in the last hour");
+    expect(usageText({ ...both, carriedUnknown: true }, 1000, "back")).toBe(
+      "500 bit/s of 1.00 kbit/s; 4.50 kB in the last hour; a port is not heard of",
+    );
+  });
+});

@@ -1,6 +1,6 @@
 import { useMemo } from "react";
-import type { Circuit } from "../gen/millrace/circuits/v1/circuits_pb";
-import { bookedRate, usageText, usageTrend } from "../model/circuitUsage";
+import type { Circuit, UsageResponse } from "../gen/millrace/circuits/v1/circuits_pb";
+import { bookedRate, usageText, usageTrend, type Way } from "../model/circuitUsage";
 import { millis } from "../model/units";
 import { useLive, useStore, useTime } from "../state/hooks";
 import { Fact } from "./Fact";
@@ -8,19 +8,30 @@ import { Sparkline } from "./Sparkline";
 
 const minute = 60_000;
 
-/** What a circuit sent in the last hour; the line's full height is its rate. */
+/** What a circuit sent in the last hour, between ports both ways; a line's full height is the rate. */
 export function CircuitUsage({ circuit }: { circuit: Circuit }) {
   const { circuits } = useStore();
   const source = useMemo(() => circuits.usage(circuit.id), [circuits, circuit.id]);
   const usage = useLive(source).data;
-  const now = useTime((t) => millis(t - (t % minute)));
-  const booked = bookedRate(circuit);
-  const text = usage && usageText(usage, booked);
-  if (!usage || !text) return null;
+  if (!usage) return null;
   return (
-    <Fact name="Sent">
-      <span data-testid="circuit-usage">
-        <Sparkline trend={usageTrend(usage, booked, now)} width={120} height={14} /> {text}
+    <>
+      <Sent usage={usage} booked={bookedRate(circuit)} way="forth" />
+      {usage.betweenPorts && <Sent usage={usage} booked={bookedRate(circuit)} way="back" />}
+    </>
+  );
+}
+
+const names: Record<Way, string> = { forth: "Sent", back: "Sent back" };
+
+function Sent({ usage, booked, way }: { usage: UsageResponse; booked: number; way: Way }) {
+  const now = useTime((t) => millis(t - (t % minute)));
+  const text = usageText(usage, booked, way);
+  if (!text) return null;
+  return (
+    <Fact name={names[way]}>
+      <span data-testid={way === "forth" ? "circuit-usage" : "circuit-usage-back"}>
+        <Sparkline trend={usageTrend(usage, booked, now, way)} width={120} height={14} /> {text}
       </span>
     </Fact>
   );

@@ -124,7 +124,7 @@ type CircuitsServiceClient interface {
 	ListMaintenance(context.Context, *connect.Request[v1.ListMaintenanceRequest]) (*connect.Response[v1.ListMaintenanceResponse], error)
 	// RemoveMaintenance gives links their capacity back, before the window or in it.
 	RemoveMaintenance(context.Context, *connect.Request[v1.RemoveMaintenanceRequest]) (*connect.Response[v1.RemoveMaintenanceResponse], error)
-	// Usage says what a circuit sent over time, within its rate and above it.
+	// Usage says what a circuit sent over time, within its rate and above it, between ports in both directions.
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
 	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
@@ -441,7 +441,7 @@ type CircuitsServiceHandler interface {
 	ListMaintenance(context.Context, *connect.Request[v1.ListMaintenanceRequest]) (*connect.Response[v1.ListMaintenanceResponse], error)
 	// RemoveMaintenance gives links their capacity back, before the window or in it.
 	RemoveMaintenance(context.Context, *connect.Request[v1.RemoveMaintenanceRequest]) (*connect.Response[v1.RemoveMaintenanceResponse], error)
-	// Usage says what a circuit sent over time, within its rate and above it.
+	// Usage says what a circuit sent over time, within its rate and above it, between ports in both directions.
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
 	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
