@@ -73,3 +73,22 @@ func TestTheVolumesTrafficFitsItsSlots(t *testing.T) {
 		t.Errorf("hosts send %d bits, from %s on", bits, phase.Applications[0].Start)
 	}
 }
+
+func TestSharesOfWhatHostsSent(t *testing.T) {
+	sent := []octetsAndFrames{{1000, 10}, {2000, 20}}
+	for name, c := range map[string]struct {
+		used        []octetsAndFrames
+		least, most float64
+	}{
+		"all of it":              {sent, 1, 1},
+		"octets are missing":     {[]octetsAndFrames{{1000, 10}, {1500, 20}}, 0.75, 1},
+		"a frame is missing":     {[]octetsAndFrames{{1000, 9}, {2000, 20}}, 0.9, 1},
+		"more than was sent":     {[]octetsAndFrames{{1000, 10}, {2500, 21}}, 1, 1.25},
+		"one is silent":          {[]octetsAndFrames{{}, {2000, 20}}, 0, 1},
+		"more here, less beside": {[]octetsAndFrames{{1100, 11}, {1000, 10}}, 0.5, 1.1},
+	} {
+		if least, most := shares(c.used, sent); least != c.least || most != c.most {
+			t.Errorf("%s: %g to %g", name, least, most)
+		}
+	}
+}

@@ -108,7 +108,7 @@ func (r *run) steps(s *scenario.Scenario) []step {
 	if _, frames := s.Phase("frames"); frames {
 		return append(ready,
 			step{"state before", r.dumpBefore}, step{"request", r.bookPorts}, step{"refusal", r.refuseVLAN},
-			step{"start", r.ofBoth(r.awaitActive)}, step{"phase frames", r.frames},
+			step{"start", r.ofBoth(r.awaitActive)}, step{"phase frames", r.frames}, step{"usage", r.usage},
 			step{"end", r.awaitBoth}, step{"state after", r.dumpAfter},
 		)
 	}

@@ -23,6 +23,7 @@ const policy = "circuits-two-queue"
 
 const configuration = `flow: {listen: ["%s:2055"]}
 topology: {interval: 2s, timeout: 30s}
+telemetry: {interval: 2s}
 alpha: {nightly_at: ""}
 circuits: {topology: 1s, restore: {after: 2s}, provision: {policy: ` + policy + `, lead: %s}, projects: {physics: {members: [ann]}}}
 `
