@@ -1,5 +1,8 @@
 // Package wholefile replaces files that a running component reads again by itself.
 //
+// In: a path and what is to be in the file. Out: the file has all of it, or what it had before. Next: tests of
+// policies, passwords and certificates that change while they are in use.
+//
 // os.WriteFile empties a file before it fills it: who reads in between finds nothing, or half of it, and a test that
 // counts what the component said of the file counts that, too.
 package wholefile
