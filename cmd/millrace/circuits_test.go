@@ -59,7 +59,7 @@ func (s *circuitsOf) Request(_ context.Context, r *connect.Request[circuitsv1.Re
 	err := connect.NewError(connect.CodeFailedPrecondition, errors.New("no path has room"))
 	detail, broken := connect.NewErrorDetail(&circuitsv1.Refusal{
 		Code: "CAPACITY", Reason: "no path has room",
-		Blockers: []*circuitsv1.Blocker{{Link: "l", Start: night, ShortfallBitsPerSecond: 4e9}},
+		Blockers: []*circuitsv1.Blocker{{Link: "l", Start: night, ShortfallBitsPerSecond: 4e9, Maintenance: []string{"CHG-1", "CHG-2"}}},
 		Offers:   []*circuitsv1.Offer{{Kind: "LESS_RATE", Terms: &circuitsv1.Terms{RateBitsPerSecond: 1e9, Start: night}}},
 	})
 	err.AddDetail(detail)
@@ -89,7 +89,7 @@ func TestCircuitsRequest(t *testing.T) {
 		says []string
 	}{
 		{[]string{"--rate", "1000", "--start", "2026-11-23T23:00:00+01:00", "--request-id", "r", "--protect", "node"}, 0, []string{"circuit c1 of project astro", "scheduled", "1000 Mbit/s", "open", "path 10.0.0.1 -> 10.0.0.2"}},
-		{[]string{"--rate", "5000"}, exitUnmet, []string{"CAPACITY: no path has room", "link l lacks 4000 Mbit/s", "a lower rate fits: 1000 Mbit/s"}},
+		{[]string{"--rate", "5000"}, exitUnmet, []string{"CAPACITY: no path has room", "link l lacks 4000 Mbit/s", "in maintenance CHG-1, CHG-2\n", "a lower rate fits: 1000 Mbit/s"}},
 		{[]string{"--start", "tonight"}, exitUsage, nil},
 		{[]string{"--protect", "all"}, exitUsage, nil},
 		{[]string{"--rate", "-1"}, exitUsage, nil},

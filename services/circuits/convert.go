@@ -76,7 +76,7 @@ func (b *book) refusalOf(r *admit.Refusal, terms *circuitsv1.Terms, asked admit.
 	for _, k := range r.Blockers {
 		out.Blockers = append(out.Blockers, &circuitsv1.Blocker{
 			Link: k.Link, Start: moment(k.Start), End: moment(k.End), ShortfallBitsPerSecond: k.Shortfall,
-			Maintenance: b.maintenanceOn(k.Link, k.Window), ReservableBitsPerSecond: b.capOn(k.Link, terms),
+			Maintenance: b.maintenanceBehind(k, asked), ReservableBitsPerSecond: b.capOn(k.Link, terms),
 		})
 	}
 	out.Reason += b.maintenanceText(out.GetBlockers())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/maintain"
@@ -117,13 +118,18 @@ func (b *book) maintained() (out []maintain.Circuit) {
 }
 
 // maintenanceOn are the ids of what takes of a link in a window.
-func (b *book) maintenanceOn(link string, w calendar.Window) (out []string) {
-	for _, t := range b.takings[link] {
-		if t.Start < w.End && w.Start < t.End {
-			out = append(out, t.ID)
-		}
+func (b *book) maintenanceOn(link string, w calendar.Window) []string {
+	return maintain.In(b.takings[link], w, func(calendar.Window) bool { return true })
+}
+
+// maintenanceBehind are the ids of the maintenance behind a blocker. That of a volume has the whole of its window: what
+// leaves the volume its highest rate takes nothing of it.
+func (b *book) maintenanceBehind(k admit.Blocker, asked admit.Request) []string {
+	of, err := b.admit.Calendar(k.Link)
+	if err != nil || asked.Bytes == 0 || asked.Rate == 0 {
+		return b.maintenanceOn(k.Link, k.Window)
 	}
-	return out
+	return maintain.In(b.takings[k.Link], k.Window, func(w calendar.Window) bool { return of.LeastFree(w, asked.Cap) < asked.Rate })
 }
 
 // maxNamed is how much maintenance a reason names.

@@ -57,6 +57,34 @@ func TestTakings(t *testing.T) {
 	}
 }
 
+// What takes of a link is named where it meets the window, half-open, and the link lacks room meanwhile.
+func TestIn(t *testing.T) {
+	of := []Taken{
+		{ID: "early", Outage: calendar.Outage{Window: window(1, 3)}}, {ID: "in", Outage: calendar.Outage{Window: window(4, 5)}},
+		{ID: "over", Outage: calendar.Outage{Window: window(2, 8), Left: 3}}, {ID: "late", Outage: calendar.Outage{Window: window(7, 9)}},
+	}
+	for name, c := range map[string]struct {
+		of    []Taken
+		w     calendar.Window
+		lacks calendar.Window // where the link lacks room
+		want  []string
+	}{
+		"none":                 {nil, window(0, 10), window(0, 10), nil},
+		"all":                  {of, window(0, 10), window(0, 10), []string{"early", "in", "over", "late"}},
+		"it begins at the end": {of, window(3, 7), window(0, 10), []string{"in", "over"}},
+		"a second of two":      {of, window(2, 3), window(0, 10), []string{"early", "over"}},
+		"before all":           {of, window(0, 1), window(0, 10), nil},
+		"room but for one":     {of, window(0, 10), window(7, 8), []string{"over", "late"}},
+		"room everywhere":      {of, window(0, 10), window(0, 0), nil},
+		"room while they meet": {of[:1], window(2, 10), window(1, 2), nil},
+	} {
+		lacks := func(w calendar.Window) bool { return w.Start < c.lacks.End && c.lacks.Start < w.End }
+		if got := In(c.of, c.w, lacks); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestHits(t *testing.T) {
 	circuit := func(id string, priority, rate, start, end int64, path ...string) Circuit {
 		return Circuit{ID: id, Priority: priority, Slots: []admit.Slot{{Window: window(start, end), Rate: rate}}, Path: path}
