@@ -154,7 +154,7 @@ func buildCircuits(p *process, cfg circuits.Configuration) (lifecycle.Component,
 	pathsClient, pathsURL := p.to("paths")
 	return circuits.New(cfg, circuits.Dependencies{
 		State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics, Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
-		Changes: optional(p, "push", pushv1connect.NewChangeServiceClient), Flows: optional(p, "flowstore", flowv1connect.NewFlowStoreServiceClient),
+		Changes: optional(p, "push", pushv1connect.NewChangeServiceClient), Policy: optional(p, "policy", policyv1connect.NewPolicyServiceClient), Flows: optional(p, "flowstore", flowv1connect.NewFlowStoreServiceClient),
 		Alpha: optional(p, "alpha", alphav1connect.NewAlphaServiceClient), Inventory: p.devices,
 	})
 }

@@ -29,6 +29,8 @@ type book struct {
 	missed chan struct{}
 	// read is when the present topology was requested, by the monotonic clock.
 	read time.Time
+	// guarantee is what the policy keeps for circuits, as it was read last.
+	guarantee guarantee
 	// ports is which circuit has which VLAN; it needs no topology.
 	ports *ports.Book
 	// changes counts what may make room for a circuit: other links, and capacity that is given back.
@@ -59,7 +61,7 @@ type usage struct {
 
 func newBook(cfg Configuration) *book {
 	return &book{
-		cfg: cfg, missed: make(chan struct{}, 1), ports: ports.NewBook(), records: map[string]*circuitsv1.Record{}, usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
+		cfg: cfg, guarantee: atFirst(cfg), missed: make(chan struct{}, 1), ports: ports.NewBook(), records: map[string]*circuitsv1.Record{}, usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
 		watchers: map[*watcher]bool{}, maintenance: map[string]*circuitsv1.Maintenance{},
 	}
 }
@@ -189,7 +191,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 		return err
 	}
 	made, err := admit.NewBook(g, func(l graph.Link) admit.Limits {
-		return admit.Limits{Soft: calendar.Share(min(l.Capacity, calendar.MaxRate), b.cfg.Share), Hard: b.usable(l.Capacity)}
+		return admit.Limits{Soft: calendar.Share(min(l.Capacity, calendar.MaxRate), b.caps().soft), Hard: b.usable(l.Capacity)}
 	})
 	if err != nil {
 		return err
@@ -209,7 +211,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 
 // usable is what circuits may use of a port at the most: the hard cap.
 func (b *book) usable(port int64) int64 {
-	return calendar.Share(min(port, calendar.MaxRate), b.cfg.hardShare())
+	return calendar.Share(min(port, calendar.MaxRate), b.caps().hard)
 }
 
 // withAbsent adds links that circuits use and the graph lacks.

@@ -1,7 +1,6 @@
 package circuits
 
 import (
-	"cmp"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -14,8 +13,8 @@ import (
 // aboveSoftCap is the kind of an offer.
 const aboveSoftCap = "ABOVE_SOFT_CAP"
 
-// hardShare is how many thousandths of a link circuits may use at the most.
-func (c Configuration) hardShare() int64 { return cmp.Or(c.HardShare, c.Share) }
+// caps of links as they are now.
+func (b *book) caps() caps { return capsOf(b.cfg, b.guarantee) }
 
 // capOf terms says up to where a circuit may fill links.
 func capOf(t *circuitsv1.Terms) calendar.Cap {
@@ -48,7 +47,7 @@ func (c Configuration) mayCommit(by string, t *circuitsv1.Terms) error {
 
 // withHard adds to a refusal for room the offer to go above the soft cap, where that has room: with a person.
 func (b *book) withHard(out *circuitsv1.Refusal, no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) *circuitsv1.Refusal {
-	if no.Code != admit.Capacity || t.GetAboveSoftCap() || b.cfg.hardShare() == b.cfg.Share {
+	if no.Code != admit.Capacity || t.GetAboveSoftCap() || b.caps().hard == b.caps().soft {
 		return out
 	}
 	r.Cap = calendar.Hard

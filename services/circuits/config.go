@@ -13,9 +13,11 @@ import (
 
 // Configuration of the circuit service.
 type Configuration struct {
-	// Share is how many thousandths of a link's bandwidth circuits may use. Default 500.
+	// Share is how many thousandths of a link's bandwidth circuits may use. Where the queue of provision.policy
+	// guarantees circuits less of a port, they may use that. Default 500.
 	Share int64 `yaml:"share"`
-	// HardShare is how many thousandths circuits may use that an operator commits. Default 0: as share.
+	// HardShare is how many thousandths circuits may use that an operator commits, with the same limit. Default 0: as
+	// share.
 	HardShare int64 `yaml:"hard_share"`
 	// Hold is how long capacity is held for a circuit that is not committed. Default 5m.
 	Hold time.Duration `yaml:"hold"`
@@ -23,7 +25,8 @@ type Configuration struct {
 	RequestIDs time.Duration `yaml:"request_ids"`
 	// Keep is how long circuits that are over are kept. Default 2160h, 90 days.
 	Keep time.Duration `yaml:"keep"`
-	// Topology is the period in which links are read from services/paths. Default 5s.
+	// Topology is the period in which links are read from services/paths, and provision.policy from services/policy.
+	// Default 5s.
 	Topology time.Duration `yaml:"topology"`
 	// TopologyAge is how long the links that were read last are trusted. After it nothing is booked until they are read
 	// again. Default 1m.
@@ -42,8 +45,8 @@ type Configuration struct {
 
 // Provision says with which policy circuits are put on routers at their start, and taken off at their end.
 type Provision struct {
-	// Policy is the policy that change sets are requested for, one with pairs: circuits such as circuits-two-queue.
-	// Default none: circuits are booked and not put on routers.
+	// Policy is the policy that change sets are requested for, one with pairs: circuits such as circuits-two-queue. It
+	// is read from services/policy. Default none: circuits are booked and not put on routers.
 	Policy string `yaml:"policy"`
 	// Lead is how long before its start a circuit is put on routers, if no other circuit has its capacity until then;
 	// else it is put there at its start. Default 5s.

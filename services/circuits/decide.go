@@ -23,8 +23,16 @@ var (
 	errOldTopology = errors.New("the topology was not read for too long (circuits.topology_age); see whether services/paths and the topology collector run, and that topology.interval and topology.republish are shorter; then ask again")
 )
 
-// known is nil where the topology is.
+// known is nil where all is that a decision needs.
 func (b *book) known() error {
+	if err := b.seen(); err != nil {
+		return err
+	}
+	return b.guarantee.why
+}
+
+// seen is nil where the topology is known.
+func (b *book) seen() error {
 	switch {
 	case b.admit == nil:
 		return errNoTopology

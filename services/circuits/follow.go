@@ -112,7 +112,7 @@ func changes(was life.Circuit, e life.Event) bool {
 // path is the event about a circuit's path; none while the topology is not known.
 func (b *book) path(r *circuitsv1.Record) life.Event {
 	switch {
-	case b.known() != nil:
+	case b.seen() != nil:
 		return life.Event{}
 	case b.there(r.GetCircuit()) && !slices.ContainsFunc(slices.Concat(r.GetLife().GetHadPath(), r.GetLife().GetHadBack()), b.isGone):
 		return life.Event{Kind: life.PathSeen}

@@ -52,6 +52,7 @@ type live struct {
 	local    *rpc.Local
 	snapshot topo.Snapshot
 	changes  pushv1connect.ChangeServiceClient
+	plans    policyv1connect.PolicyServiceClient
 	// book is the replica that services/policy asks.
 	book atomic.Pointer[Component]
 	// before is what routers hold without a circuit.
@@ -61,6 +62,12 @@ type live struct {
 const policyOfCircuits = "circuits-two-queue"
 
 func newLive(t *testing.T, configure ...func(*push.Configuration)) *live {
+	t.Helper()
+	return newLiveUnder(t, policy.DefaultConfiguration(), configure...)
+}
+
+// newLiveUnder is newLive with policies of the test's own.
+func newLiveUnder(t *testing.T, of policy.Configuration, configure ...func(*push.Configuration)) *live {
 	t.Helper()
 	w := &live{t: t, routers: map[string]*pushtest.Router{}, bus: bus.NewMemory(), mux: http.NewServeMux()}
 	t.Cleanup(func() { w.bus.Close() })
@@ -76,7 +83,7 @@ func newLive(t *testing.T, configure ...func(*push.Configuration)) *live {
 	log := slog.New(slog.DiscardHandler)
 	graph, err := pathservice.New(pathservice.DefaultConfiguration(), pathservice.Dependencies{Bus: w.bus, Log: log})
 	must(t, err)
-	plans, err := policy.New(policy.DefaultConfiguration(), policy.Dependencies{
+	plans, err := policy.New(of, policy.Dependencies{
 		Inventory: inv, Log: log,
 		Renderers: policy.Renderers{device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, CircuitPorts: true}},
 		Alpha:     alphav1connect.NewAlphaServiceClient(w.local.Client(), rpc.LocalURL),
@@ -107,6 +114,7 @@ func newLive(t *testing.T, configure ...func(*push.Configuration)) *live {
 		must(t, c.Start(t.Context()))
 		t.Cleanup(func() { c.Stop(context.Background()) }) //nolint:errcheck // the test ends
 	}
+	w.plans = policyv1connect.NewPolicyServiceClient(w.local.Client(), rpc.LocalURL)
 	w.changes = pushv1connect.NewChangeServiceClient(w.local.Client(), rpc.LocalURL)
 	return w
 }
@@ -190,7 +198,7 @@ func (w *live) replica(through pushv1connect.ChangeServiceClient) *Component {
 	t := w.t
 	t.Helper()
 	c, err := New(w.world.cfg, Dependencies{
-		State: w.world.store, Bus: w.bus, Log: slog.New(slog.DiscardHandler), Changes: through,
+		State: w.world.store, Bus: w.bus, Log: slog.New(slog.DiscardHandler), Changes: through, Policy: w.plans,
 		Paths: pathsv1connect.NewPathsServiceClient(w.local.Client(), rpc.LocalURL),
 	})
 	must(t, err)

@@ -26,6 +26,7 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 			c:          c,
 			circuits:   prometheus.NewDesc(prefix+"circuits", "Circuits by state.", []string{"state"}, nil),
 			overbooked: prometheus.NewDesc(prefix+"overbooked_links", "Link directions of which more is booked within a year than there is now.", nil, nil),
+			cut:        prometheus.NewDesc(prefix+"share_cut_ratio", "How much of each link circuits.share or circuits.hard_share, whichever is more, says beyond what the policy guarantees circuits; 0: nothing.", nil, nil),
 		})
 	}
 	answers := func(name, what string) *prometheus.CounterVec {
@@ -81,12 +82,14 @@ func count(of *prometheus.CounterVec, err error) {
 type collector struct {
 	c                    *Component
 	circuits, overbooked *prometheus.Desc
+	cut                  *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.circuits
 	out <- c.overbooked
+	out <- c.cut
 }
 
 // year is how far ahead overbooked links are looked for.
@@ -95,11 +98,13 @@ const year = 365 * 24 * time.Hour
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	states, links, known := map[circuitsv1.State]int{}, map[string]bool{}, false
+	var kept guarantee
 	now := c.c.deps.Now()
 	err := c.c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
 		for s, n := range c.c.book.states {
 			states[s] = n
 		}
+		kept = c.c.book.guarantee
 		if known = c.c.book.admit != nil; known {
 			for _, b := range c.c.book.admit.Overbooked(calendar.Window{Start: now.Unix(), End: now.Add(year).Unix()}) {
 				links[b.Link] = true
@@ -114,6 +119,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	if known {
 		out <- prometheus.MustNewConstMetric(c.overbooked, prometheus.GaugeValue, float64(len(links)))
+	}
+	if kept.why == nil {
+		out <- prometheus.MustNewConstMetric(c.cut, prometheus.GaugeValue, float64(cutOf(c.c.cfg, kept))/whole)
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *api) Proposals(ctx context.Context, r *connect.Request[circuitsv1.Propo
 	out := &circuitsv1.ProposalsResponse{}
 	looked := a.c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
 		b := a.c.book
-		if err = b.known(); err != nil {
+		if err = b.seen(); err != nil {
 			return
 		}
 		for _, p := range propose.Of(project.Prefixes, pairs, b.steered(), a.c.deps.Now()) {

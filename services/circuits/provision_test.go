@@ -469,6 +469,9 @@ func TestProvisioningIsConfigured(t *testing.T) {
 	if _, err := New(cfg, Dependencies{}); err == nil || !strings.Contains(err.Error(), "needs services/push") {
 		t.Errorf("without services/push: %v", err)
 	}
+	if _, err := New(cfg, Dependencies{Changes: &line{}}); err == nil || !strings.Contains(err.Error(), "needs services/policy") {
+		t.Errorf("without services/policy: %v", err)
+	}
 	for _, lead := range []time.Duration{-time.Second, 1500 * time.Millisecond, 2 * time.Hour} {
 		cfg.Provision.Lead = lead
 		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "provision.lead") {

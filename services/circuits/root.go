@@ -1,10 +1,10 @@
 // Package circuits books capacity between routers ahead of time: it holds, commits and releases circuits, says what is
 // free, and why a request does not fit and what would.
 //
-// In: requests of people and programs (CircuitsService, REST), the topology of services/paths, change sets of
-// services/push, alpha pairs of services/alpha. Out: the book of circuits in etcd, requests for change sets, events, a
-// stream of circuits, webhooks. Next: services/push, which puts circuits on routers; services/dashboard, which serves
-// this API on its port.
+// In: requests of people and programs (CircuitsService, REST), the topology of services/paths, what the policy of
+// services/policy guarantees, change sets of services/push, alpha pairs of services/alpha. Out: the book of circuits in
+// etcd, requests for change sets, events, a stream of circuits, webhooks. Next: services/push, which puts circuits on
+// routers; services/dashboard, which serves this API on its port.
 //
 // Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no
 // two replicas book the same capacity; services/circuits/life what a circuit may do next;
@@ -32,6 +32,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/rest"
@@ -46,6 +47,8 @@ type Dependencies struct {
 	// Changes makes the change sets that put circuits on routers; it may be nil where Configuration has no
 	// Provision.Policy.
 	Changes pushv1connect.ChangeServiceClient
+	// Policy says what the policy of Provision.Policy guarantees circuits; it may be nil where there is none.
+	Policy policyv1connect.PolicyServiceClient
 	// Alpha knows of huge transfers, which are proposed as circuits; nil for none.
 	Alpha alphav1connect.AlphaServiceClient
 	// Inventory says which router exports flows from which address; it may be nil.
@@ -83,6 +86,9 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if cfg.Provision.Policy != "" && deps.Changes == nil {
 		return nil, errors.New("circuits: provision.policy needs services/push; host it, give its endpoint, or remove provision.policy")
 	}
+	if cfg.Provision.Policy != "" && deps.Policy == nil {
+		return nil, errors.New("circuits: provision.policy needs services/policy, which says what circuits are guaranteed; host it, give its endpoint, or remove provision.policy")
+	}
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -117,6 +123,7 @@ func (c *Component) Start(ctx context.Context) error {
 		c.loops.Go(c.follow(h))
 	}
 	if c.cfg.Provision.Policy != "" {
+		c.loops.Go(c.followPolicy)
 		c.loops.Go(newProvisioner(c).provision)
 	}
 	return nil

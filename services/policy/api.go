@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -36,12 +35,9 @@ func (a *api) Plan(ctx context.Context, req *connect.Request[policyv1.PlanReques
 }
 
 func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.PlanResponse, error) {
-	p, err := a.c.library.get(req.GetPolicy())
-	switch {
-	case errors.Is(err, errNoPolicy):
-		return nil, connect.NewError(connect.CodeNotFound, err)
-	case err != nil:
-		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	p, err := a.policy(req.GetPolicy())
+	if err != nil {
+		return nil, err
 	}
 	if _, known := a.c.deps.Inventory.ByName(req.GetRouter()); req.GetRouter() != "" && !known {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no router %s in the inventory", req.GetRouter()))

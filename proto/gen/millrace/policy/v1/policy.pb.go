@@ -682,6 +682,159 @@ func (x *RefusedSplit) GetReason() string {
 	return ""
 }
 
+type GuaranteesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a loaded policy.
+	Policy        string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GuaranteesRequest) Reset() {
+	*x = GuaranteesRequest{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuaranteesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuaranteesRequest) ProtoMessage() {}
+
+func (x *GuaranteesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuaranteesRequest.ProtoReflect.Descriptor instead.
+func (*GuaranteesRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GuaranteesRequest) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+type GuaranteesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the policy's file.
+	Guarantees []*QueueGuarantee `protobuf:"bytes,1,rep,name=guarantees,proto3" json:"guarantees,omitempty"`
+	// Name of the queue of circuits. Empty: the policy has no rule for circuits, and no router gets one.
+	Circuits      string `protobuf:"bytes,2,opt,name=circuits,proto3" json:"circuits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GuaranteesResponse) Reset() {
+	*x = GuaranteesResponse{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuaranteesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuaranteesResponse) ProtoMessage() {}
+
+func (x *GuaranteesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuaranteesResponse.ProtoReflect.Descriptor instead.
+func (*GuaranteesResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GuaranteesResponse) GetGuarantees() []*QueueGuarantee {
+	if x != nil {
+		return x.Guarantees
+	}
+	return nil
+}
+
+func (x *GuaranteesResponse) GetCircuits() string {
+	if x != nil {
+		return x.Circuits
+	}
+	return ""
+}
+
+// QueueGuarantee is what a queue is guaranteed of every port that has the policy's queues.
+type QueueGuarantee struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Percent of the port's rate. Where a split moves it, the least that any port may have.
+	Least         uint32 `protobuf:"varint,2,opt,name=least,proto3" json:"least,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueGuarantee) Reset() {
+	*x = QueueGuarantee{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueGuarantee) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueGuarantee) ProtoMessage() {}
+
+func (x *QueueGuarantee) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueGuarantee.ProtoReflect.Descriptor instead.
+func (*QueueGuarantee) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *QueueGuarantee) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *QueueGuarantee) GetLeast() uint32 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
 type CircuitsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -690,7 +843,7 @@ type CircuitsRequest struct {
 
 func (x *CircuitsRequest) Reset() {
 	*x = CircuitsRequest{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +855,7 @@ func (x *CircuitsRequest) String() string {
 func (*CircuitsRequest) ProtoMessage() {}
 
 func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +868,7 @@ func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitsRequest.ProtoReflect.Descriptor instead.
 func (*CircuitsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 type CircuitsResponse struct {
@@ -728,7 +881,7 @@ type CircuitsResponse struct {
 
 func (x *CircuitsResponse) Reset() {
 	*x = CircuitsResponse{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -740,7 +893,7 @@ func (x *CircuitsResponse) String() string {
 func (*CircuitsResponse) ProtoMessage() {}
 
 func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -753,7 +906,7 @@ func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitsResponse.ProtoReflect.Descriptor instead.
 func (*CircuitsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CircuitsResponse) GetCircuits() []string {
@@ -775,7 +928,7 @@ type RefusedCircuit struct {
 
 func (x *RefusedCircuit) Reset() {
 	*x = RefusedCircuit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +940,7 @@ func (x *RefusedCircuit) String() string {
 func (*RefusedCircuit) ProtoMessage() {}
 
 func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +953,7 @@ func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedCircuit.ProtoReflect.Descriptor instead.
 func (*RefusedCircuit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RefusedCircuit) GetCircuit() string {
@@ -829,7 +982,7 @@ type SkippedPair struct {
 
 func (x *SkippedPair) Reset() {
 	*x = SkippedPair{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +994,7 @@ func (x *SkippedPair) String() string {
 func (*SkippedPair) ProtoMessage() {}
 
 func (x *SkippedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1007,7 @@ func (x *SkippedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedPair.ProtoReflect.Descriptor instead.
 func (*SkippedPair) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SkippedPair) GetPair() string {
@@ -909,7 +1062,7 @@ type RouterPlan struct {
 
 func (x *RouterPlan) Reset() {
 	*x = RouterPlan{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1074,7 @@ func (x *RouterPlan) String() string {
 func (*RouterPlan) ProtoMessage() {}
 
 func (x *RouterPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1087,7 @@ func (x *RouterPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPlan.ProtoReflect.Descriptor instead.
 func (*RouterPlan) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RouterPlan) GetRouter() string {
@@ -1071,7 +1224,7 @@ type Profile struct {
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1236,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1249,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Profile) GetCircuit() string {
@@ -1150,7 +1303,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1315,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1328,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Attachment) GetCircuit() string {
@@ -1261,7 +1414,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1426,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1439,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -1315,7 +1468,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1480,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1493,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Filter) GetName() string {
@@ -1378,7 +1531,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1543,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1556,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Policer) GetName() string {
@@ -1484,7 +1637,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1649,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1662,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Action) GetDrop() bool {
@@ -1563,7 +1716,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1728,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1741,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Queue) GetName() string {
@@ -1661,7 +1814,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1826,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1839,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1740,7 +1893,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1752,7 +1905,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1765,7 +1918,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1811,7 +1964,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +1976,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +1989,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Lsp) GetName() string {
@@ -1885,7 +2038,7 @@ type LspSet struct {
 
 func (x *LspSet) Reset() {
 	*x = LspSet{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2050,7 @@ func (x *LspSet) String() string {
 func (*LspSet) ProtoMessage() {}
 
 func (x *LspSet) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[24]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2063,7 @@ func (x *LspSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LspSet.ProtoReflect.Descriptor instead.
 func (*LspSet) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{24}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LspSet) GetName() string {
@@ -1939,7 +2092,7 @@ type LspShare struct {
 
 func (x *LspShare) Reset() {
 	*x = LspShare{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2104,7 @@ func (x *LspShare) String() string {
 func (*LspShare) ProtoMessage() {}
 
 func (x *LspShare) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[25]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2117,7 @@ func (x *LspShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LspShare.ProtoReflect.Descriptor instead.
 func (*LspShare) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{25}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LspShare) GetLsp() string {
@@ -2014,7 +2167,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2179,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[26]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2192,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{26}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -2162,7 +2315,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[27]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2327,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[27]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2340,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{27}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -2258,7 +2411,17 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x06follow\x18\x03 \x01(\tR\x06follow\"[\n" +
 	"\fRefusedSplit\x123\n" +
 	"\x05split\x18\x01 \x01(\v2\x1d.millrace.policy.v1.PortSplitR\x05split\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x11\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"+\n" +
+	"\x11GuaranteesRequest\x12\x16\n" +
+	"\x06policy\x18\x01 \x01(\tR\x06policy\"t\n" +
+	"\x12GuaranteesResponse\x12B\n" +
+	"\n" +
+	"guarantees\x18\x01 \x03(\v2\".millrace.policy.v1.QueueGuaranteeR\n" +
+	"guarantees\x12\x1a\n" +
+	"\bcircuits\x18\x02 \x01(\tR\bcircuits\"<\n" +
+	"\x0eQueueGuarantee\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
+	"\x05least\x18\x02 \x01(\rR\x05least\"\x11\n" +
 	"\x0fCircuitsRequest\".\n" +
 	"\x10CircuitsResponse\x12\x1a\n" +
 	"\bcircuits\x18\x01 \x03(\tR\bcircuits\"B\n" +
@@ -2394,11 +2557,13 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\bEncoding\x12\x18\n" +
 	"\x14ENCODING_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENCODING_JSON_IETF\x10\x01\x12\x17\n" +
-	"\x13ENCODING_JUNOS_TEXT\x10\x022\xaa\x02\n" +
+	"\x13ENCODING_JUNOS_TEXT\x10\x022\x8f\x03\n" +
 	"\rPolicyService\x12T\n" +
 	"\x05Check\x12 .millrace.policy.v1.CheckRequest\x1a!.millrace.policy.v1.CheckResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
 	"\x04Plan\x12\x1f.millrace.policy.v1.PlanRequest\x1a .millrace.policy.v1.PlanResponse\"\x19\xea\xb5\x18\x15\b\x02\x1a\x112\x0f\n" +
-	"\x05plans\x12\x06router\x12]\n" +
+	"\x05plans\x12\x06router\x12c\n" +
+	"\n" +
+	"Guarantees\x12%.millrace.policy.v1.GuaranteesRequest\x1a&.millrace.policy.v1.GuaranteesResponse\"\x06\xea\xb5\x18\x02\b\x02\x12]\n" +
 	"\bCircuits\x12#.millrace.policy.v1.CircuitsRequest\x1a$.millrace.policy.v1.CircuitsResponse\"\x06\xea\xb5\x18\x02\b\x02B\xd3\x01\n" +
 	"\x16com.millrace.policy.v1B\vPolicyProtoP\x01ZBgithub.com/millrace/millrace/proto/gen/millrace/policy/v1;policyv1\xa2\x02\x03MPX\xaa\x02\x12Millrace.Policy.V1\xca\x02\x12Millrace\\Policy\\V1\xe2\x02\x1eMillrace\\Policy\\V1\\GPBMetadata\xea\x02\x14Millrace::Policy::V1b\x06proto3"
 
@@ -2415,77 +2580,83 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
-	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
-	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
-	(*CheckResponse)(nil),    // 2: millrace.policy.v1.CheckResponse
-	(*Problem)(nil),          // 3: millrace.policy.v1.Problem
-	(*PlanRequest)(nil),      // 4: millrace.policy.v1.PlanRequest
-	(*PortSplit)(nil),        // 5: millrace.policy.v1.PortSplit
-	(*PlanResponse)(nil),     // 6: millrace.policy.v1.PlanResponse
-	(*Split)(nil),            // 7: millrace.policy.v1.Split
-	(*PortFollow)(nil),       // 8: millrace.policy.v1.PortFollow
-	(*RefusedSplit)(nil),     // 9: millrace.policy.v1.RefusedSplit
-	(*CircuitsRequest)(nil),  // 10: millrace.policy.v1.CircuitsRequest
-	(*CircuitsResponse)(nil), // 11: millrace.policy.v1.CircuitsResponse
-	(*RefusedCircuit)(nil),   // 12: millrace.policy.v1.RefusedCircuit
-	(*SkippedPair)(nil),      // 13: millrace.policy.v1.SkippedPair
-	(*RouterPlan)(nil),       // 14: millrace.policy.v1.RouterPlan
-	(*Profile)(nil),          // 15: millrace.policy.v1.Profile
-	(*Attachment)(nil),       // 16: millrace.policy.v1.Attachment
-	(*Scheduling)(nil),       // 17: millrace.policy.v1.Scheduling
-	(*Filter)(nil),           // 18: millrace.policy.v1.Filter
-	(*Policer)(nil),          // 19: millrace.policy.v1.Policer
-	(*Action)(nil),           // 20: millrace.policy.v1.Action
-	(*Queue)(nil),            // 21: millrace.policy.v1.Queue
-	(*DropProfile)(nil),      // 22: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil),   // 23: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),              // 24: millrace.policy.v1.Lsp
-	(*LspSet)(nil),           // 25: millrace.policy.v1.LspSet
-	(*LspShare)(nil),         // 26: millrace.policy.v1.LspShare
-	(*RedirectRule)(nil),     // 27: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),      // 28: millrace.policy.v1.ConfigEntry
+	(Encoding)(0),              // 0: millrace.policy.v1.Encoding
+	(*CheckRequest)(nil),       // 1: millrace.policy.v1.CheckRequest
+	(*CheckResponse)(nil),      // 2: millrace.policy.v1.CheckResponse
+	(*Problem)(nil),            // 3: millrace.policy.v1.Problem
+	(*PlanRequest)(nil),        // 4: millrace.policy.v1.PlanRequest
+	(*PortSplit)(nil),          // 5: millrace.policy.v1.PortSplit
+	(*PlanResponse)(nil),       // 6: millrace.policy.v1.PlanResponse
+	(*Split)(nil),              // 7: millrace.policy.v1.Split
+	(*PortFollow)(nil),         // 8: millrace.policy.v1.PortFollow
+	(*RefusedSplit)(nil),       // 9: millrace.policy.v1.RefusedSplit
+	(*GuaranteesRequest)(nil),  // 10: millrace.policy.v1.GuaranteesRequest
+	(*GuaranteesResponse)(nil), // 11: millrace.policy.v1.GuaranteesResponse
+	(*QueueGuarantee)(nil),     // 12: millrace.policy.v1.QueueGuarantee
+	(*CircuitsRequest)(nil),    // 13: millrace.policy.v1.CircuitsRequest
+	(*CircuitsResponse)(nil),   // 14: millrace.policy.v1.CircuitsResponse
+	(*RefusedCircuit)(nil),     // 15: millrace.policy.v1.RefusedCircuit
+	(*SkippedPair)(nil),        // 16: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),         // 17: millrace.policy.v1.RouterPlan
+	(*Profile)(nil),            // 18: millrace.policy.v1.Profile
+	(*Attachment)(nil),         // 19: millrace.policy.v1.Attachment
+	(*Scheduling)(nil),         // 20: millrace.policy.v1.Scheduling
+	(*Filter)(nil),             // 21: millrace.policy.v1.Filter
+	(*Policer)(nil),            // 22: millrace.policy.v1.Policer
+	(*Action)(nil),             // 23: millrace.policy.v1.Action
+	(*Queue)(nil),              // 24: millrace.policy.v1.Queue
+	(*DropProfile)(nil),        // 25: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil),     // 26: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),                // 27: millrace.policy.v1.Lsp
+	(*LspSet)(nil),             // 28: millrace.policy.v1.LspSet
+	(*LspShare)(nil),           // 29: millrace.policy.v1.LspShare
+	(*RedirectRule)(nil),       // 30: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),        // 31: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
 	5,  // 1: millrace.policy.v1.PlanRequest.splits:type_name -> millrace.policy.v1.PortSplit
-	14, // 2: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	13, // 3: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	12, // 4: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
+	17, // 2: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	16, // 3: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	15, // 4: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
 	9,  // 5: millrace.policy.v1.PlanResponse.refused_splits:type_name -> millrace.policy.v1.RefusedSplit
 	7,  // 6: millrace.policy.v1.PlanResponse.split:type_name -> millrace.policy.v1.Split
 	8,  // 7: millrace.policy.v1.Split.except:type_name -> millrace.policy.v1.PortFollow
 	5,  // 8: millrace.policy.v1.RefusedSplit.split:type_name -> millrace.policy.v1.PortSplit
-	21, // 9: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	23, // 10: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	24, // 11: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	27, // 12: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	28, // 13: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	17, // 14: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	18, // 15: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	19, // 16: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	15, // 17: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
-	16, // 18: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
-	25, // 19: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
-	20, // 20: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
-	20, // 21: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	20, // 22: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	22, // 23: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	21, // 24: millrace.policy.v1.PortScheduling.queues:type_name -> millrace.policy.v1.Queue
-	26, // 25: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
-	0,  // 26: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 27: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 28: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	10, // 29: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
-	2,  // 30: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	6,  // 31: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	11, // 32: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
-	30, // [30:33] is the sub-list for method output_type
-	27, // [27:30] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	12, // 9: millrace.policy.v1.GuaranteesResponse.guarantees:type_name -> millrace.policy.v1.QueueGuarantee
+	24, // 10: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	26, // 11: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	27, // 12: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	30, // 13: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	31, // 14: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	20, // 15: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	21, // 16: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	22, // 17: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	18, // 18: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
+	19, // 19: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
+	28, // 20: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
+	23, // 21: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
+	23, // 22: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	23, // 23: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	25, // 24: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	24, // 25: millrace.policy.v1.PortScheduling.queues:type_name -> millrace.policy.v1.Queue
+	29, // 26: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
+	0,  // 27: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 28: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 29: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	10, // 30: millrace.policy.v1.PolicyService.Guarantees:input_type -> millrace.policy.v1.GuaranteesRequest
+	13, // 31: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 32: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	6,  // 33: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	11, // 34: millrace.policy.v1.PolicyService.Guarantees:output_type -> millrace.policy.v1.GuaranteesResponse
+	14, // 35: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	32, // [32:36] is the sub-list for method output_type
+	28, // [28:32] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -2493,15 +2664,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[19].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[26].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[22].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,6 +39,9 @@ const (
 	PolicyServiceCheckProcedure = "/millrace.policy.v1.PolicyService/Check"
 	// PolicyServicePlanProcedure is the fully-qualified name of the PolicyService's Plan RPC.
 	PolicyServicePlanProcedure = "/millrace.policy.v1.PolicyService/Plan"
+	// PolicyServiceGuaranteesProcedure is the fully-qualified name of the PolicyService's Guarantees
+	// RPC.
+	PolicyServiceGuaranteesProcedure = "/millrace.policy.v1.PolicyService/Guarantees"
 	// PolicyServiceCircuitsProcedure is the fully-qualified name of the PolicyService's Circuits RPC.
 	PolicyServiceCircuitsProcedure = "/millrace.policy.v1.PolicyService/Circuits"
 )
@@ -49,6 +52,8 @@ type PolicyServiceClient interface {
 	Check(context.Context, *connect.Request[v1.CheckRequest]) (*connect.Response[v1.CheckResponse], error)
 	// Plan joins the policy with alpha pairs, topology and paths into one plan per router.
 	Plan(context.Context, *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error)
+	// Guarantees says what the queues of a policy are guaranteed of ports.
+	Guarantees(context.Context, *connect.Request[v1.GuaranteesRequest]) (*connect.Response[v1.GuaranteesResponse], error)
 	// Circuits lists the circuits in force now. Unavailable where services/circuits is away.
 	Circuits(context.Context, *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error)
 }
@@ -76,6 +81,12 @@ func NewPolicyServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(policyServiceMethods.ByName("Plan")),
 			connect.WithClientOptions(opts...),
 		),
+		guarantees: connect.NewClient[v1.GuaranteesRequest, v1.GuaranteesResponse](
+			httpClient,
+			baseURL+PolicyServiceGuaranteesProcedure,
+			connect.WithSchema(policyServiceMethods.ByName("Guarantees")),
+			connect.WithClientOptions(opts...),
+		),
 		circuits: connect.NewClient[v1.CircuitsRequest, v1.CircuitsResponse](
 			httpClient,
 			baseURL+PolicyServiceCircuitsProcedure,
@@ -87,9 +98,10 @@ func NewPolicyServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 
 // policyServiceClient implements PolicyServiceClient.
 type policyServiceClient struct {
-	check    *connect.Client[v1.CheckRequest, v1.CheckResponse]
-	plan     *connect.Client[v1.PlanRequest, v1.PlanResponse]
-	circuits *connect.Client[v1.CircuitsRequest, v1.CircuitsResponse]
+	check      *connect.Client[v1.CheckRequest, v1.CheckResponse]
+	plan       *connect.Client[v1.PlanRequest, v1.PlanResponse]
+	guarantees *connect.Client[v1.GuaranteesRequest, v1.GuaranteesResponse]
+	circuits   *connect.Client[v1.CircuitsRequest, v1.CircuitsResponse]
 }
 
 // Check calls millrace.policy.v1.PolicyService.Check.
@@ -100,6 +112,11 @@ func (c *policyServiceClient) Check(ctx context.Context, req *connect.Request[v1
 // Plan calls millrace.policy.v1.PolicyService.Plan.
 func (c *policyServiceClient) Plan(ctx context.Context, req *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error) {
 	return c.plan.CallUnary(ctx, req)
+}
+
+// Guarantees calls millrace.policy.v1.PolicyService.Guarantees.
+func (c *policyServiceClient) Guarantees(ctx context.Context, req *connect.Request[v1.GuaranteesRequest]) (*connect.Response[v1.GuaranteesResponse], error) {
+	return c.guarantees.CallUnary(ctx, req)
 }
 
 // Circuits calls millrace.policy.v1.PolicyService.Circuits.
@@ -113,6 +130,8 @@ type PolicyServiceHandler interface {
 	Check(context.Context, *connect.Request[v1.CheckRequest]) (*connect.Response[v1.CheckResponse], error)
 	// Plan joins the policy with alpha pairs, topology and paths into one plan per router.
 	Plan(context.Context, *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error)
+	// Guarantees says what the queues of a policy are guaranteed of ports.
+	Guarantees(context.Context, *connect.Request[v1.GuaranteesRequest]) (*connect.Response[v1.GuaranteesResponse], error)
 	// Circuits lists the circuits in force now. Unavailable where services/circuits is away.
 	Circuits(context.Context, *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error)
 }
@@ -136,6 +155,12 @@ func NewPolicyServiceHandler(svc PolicyServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(policyServiceMethods.ByName("Plan")),
 		connect.WithHandlerOptions(opts...),
 	)
+	policyServiceGuaranteesHandler := connect.NewUnaryHandler(
+		PolicyServiceGuaranteesProcedure,
+		svc.Guarantees,
+		connect.WithSchema(policyServiceMethods.ByName("Guarantees")),
+		connect.WithHandlerOptions(opts...),
+	)
 	policyServiceCircuitsHandler := connect.NewUnaryHandler(
 		PolicyServiceCircuitsProcedure,
 		svc.Circuits,
@@ -148,6 +173,8 @@ func NewPolicyServiceHandler(svc PolicyServiceHandler, opts ...connect.HandlerOp
 			policyServiceCheckHandler.ServeHTTP(w, r)
 		case PolicyServicePlanProcedure:
 			policyServicePlanHandler.ServeHTTP(w, r)
+		case PolicyServiceGuaranteesProcedure:
+			policyServiceGuaranteesHandler.ServeHTTP(w, r)
 		case PolicyServiceCircuitsProcedure:
 			policyServiceCircuitsHandler.ServeHTTP(w, r)
 		default:
@@ -165,6 +192,10 @@ func (UnimplementedPolicyServiceHandler) Check(context.Context, *connect.Request
 
 func (UnimplementedPolicyServiceHandler) Plan(context.Context, *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.policy.v1.PolicyService.Plan is not implemented"))
+}
+
+func (UnimplementedPolicyServiceHandler) Guarantees(context.Context, *connect.Request[v1.GuaranteesRequest]) (*connect.Response[v1.GuaranteesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.policy.v1.PolicyService.Guarantees is not implemented"))
 }
 
 func (UnimplementedPolicyServiceHandler) Circuits(context.Context, *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error) {

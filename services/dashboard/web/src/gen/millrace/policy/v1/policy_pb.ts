@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkibAoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkSLQoGc3BsaXRzGAQgAygLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdCI8CglQb3J0U3BsaXQSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIMCgRiZXRhGAMgASgNIrMCCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyEg4KBmFic2VudBgDIAMoCRIQCghjaXJjdWl0cxgEIAMoCRI8ChByZWZ1c2VkX2NpcmN1aXRzGAUgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRDaXJjdWl0EjgKDnJlZnVzZWRfc3BsaXRzGAYgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRTcGxpdBIoCgVzcGxpdBgHIAEoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5TcGxpdCJ+CgVTcGxpdBINCgVhbHBoYRgBIAEoCRIMCgRiZXRhGAIgASgJEgsKA21pbhgDIAEoDRILCgNtYXgYBCABKA0SDgoGZm9sbG93GAUgASgJEi4KBmV4Y2VwdBgGIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0Rm9sbG93Ij8KClBvcnRGb2xsb3cSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIOCgZmb2xsb3cYAyABKAkiTAoMUmVmdXNlZFNwbGl0EiwKBXNwbGl0GAEgASgLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdBIOCgZyZWFzb24YAiABKAkiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkihwUKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50EiwKCGxzcF9zZXRzGBAgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkxzcFNldCJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIp8BCgpBdHRhY2htZW50Eg8KB2NpcmN1aXQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgJEgwKBHZsYW4YBCABKA0SDgoGbnVtYmVyGAUgASgNEg0KBWxvY2FsGAYgASgJEg4KBnJlbW90ZRgHIAEoCRINCgVxdWV1ZRgIIAEoCRILCgNsc3AYCSABKAkSCwoDZW5kGAogASgJIi8KClNjaGVkdWxpbmcSDgoGZXhjZXNzGAEgASgJEhEKCXBhcnRpdGlvbhgCIAEoCSIqCgZGaWx0ZXISDAoEbmFtZRgBIAEoCRISCgppbnRlcmZhY2VzGAIgAygJItcBCgdQb2xpY2VyEgwKBG5hbWUYASABKAkSDQoFcXVldWUYAiABKAkSDAoEcmF0ZRgDIAEoBBINCgVidXJzdBgEIAEoBBIRCglwZWFrX3JhdGUYBSABKAQSEgoKcGVha19idXJzdBgGIAEoBBIqCgZleGNlZWQYByABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uEisKB3Zpb2xhdGUYCCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uEhIKCmludGVyZmFjZXMYCSADKAkiWAoGQWN0aW9uEgwKBGRyb3AYASABKAgSEQoEbWFyaxgCIAEoDUgAiAEBEhUKDWxvc3NfcHJpb3JpdHkYAyABKAkSDQoFcXVldWUYBCABKAlCBwoFX21hcmsirgEKBVF1ZXVlEgwKBG5hbWUYASABKAkSCgoCaWQYAiABKA0SDgoGd2VpZ2h0GAMgASgNEg4KBmJ1ZmZlchgEIAEoDRIQCghwcmlvcml0eRgFIAEoDRIPCgdkZWZhdWx0GAYgASgIEhAKCG1heF9yYXRlGAcgASgNEjYKDWRyb3BfcHJvZmlsZXMYCCADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuRHJvcFByb2ZpbGUiYAoLRHJvcFByb2ZpbGUSFQoNbG9zc19wcmlvcml0eRgBIAEoCRILCgNtaW4YAiABKA0SCwoDbWF4GAMgASgNEhMKC3Byb2JhYmlsaXR5GAQgASgNEgsKA2VjbhgFIAEoCCJsCg5Qb3J0U2NoZWR1bGluZxIRCglpbnRlcmZhY2UYASABKAkSDQoFc3BlZWQYAiABKAQSDQoFc3BsaXQYAyABKA0SKQoGcXVldWVzGAQgAygLMhkubWlsbHJhY2UucG9saWN5LnYxLlF1ZXVlIlsKA0xzcBIMCgRuYW1lGAEgASgJEhMKC2Rlc3RpbmF0aW9uGAIgASgJEgwKBGhvcHMYAyADKAkSDgoGcmVhc29uGAQgASgJEhMKC2FkamFjZW5jaWVzGAUgAygJIkIKBkxzcFNldBIMCgRuYW1lGAEgASgJEioKBGxzcHMYAiADKAsyHC5taWxscmFjZS5wb2xpY3kudjEuTHNwU2hhcmUiJwoITHNwU2hhcmUSCwoDbHNwGAEgASgJEg4KBndlaWdodBgCIAEoDSKUAgoMUmVkaXJlY3RSdWxlEhAKCHNlcXVlbmNlGAEgASgNEgwKBHBhaXIYAiABKAkSCwoDc3JjGAMgASgJEgsKA2RzdBgEIAEoCRINCgVxdWV1ZRgFIAEoCRILCgNsc3AYBiABKAkSDgoGZmlsdGVyGAcgASgJEg0KBWNsYXNzGAggASgJEg0KBWRzY3BzGAkgAygNEhAKCHByb3RvY29sGAogASgNEhQKDHNvdXJjZV9wb3J0cxgLIAEoCRIZChFkZXN0aW5hdGlvbl9wb3J0cxgMIAEoCRIRCgRtYXJrGA0gASgNSACIAQESDwoHY2lyY3VpdBgOIAEoCRIQCghwcm9maWxlZBhQIAEoCEIHCgVfbWFyayJZCgtDb25maWdFbnRyeRIMCgRwYXRoGAEgASgJEi4KCGVuY29kaW5nGAIgASgOMhwubWlsbHJhY2UucG9saWN5LnYxLkVuY29kaW5nEgwKBGJvZHkYAyABKAkqVQoIRW5jb2RpbmcSGAoURU5DT0RJTkdfVU5TUEVDSUZJRUQQABIWChJFTkNPRElOR19KU09OX0lFVEYQARIXChNFTkNPRElOR19KVU5PU19URVhUEAIyqgIKDVBvbGljeVNlcnZpY2USVAoFQ2hlY2sSIC5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXF1ZXN0GiEubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVzcG9uc2UiBuq1GAIIAhJkCgRQbGFuEh8ubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXF1ZXN0GiAubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXNwb25zZSIZ6rUYFQgCGhEyDwoFcGxhbnMSBnJvdXRlchJdCghDaXJjdWl0cxIjLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1JlcXVlc3QaJC5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXNwb25zZSIG6rUYAggCQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z", [file_millrace_rights_v1_rights]);
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkibAoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkSLQoGc3BsaXRzGAQgAygLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdCI8CglQb3J0U3BsaXQSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIMCgRiZXRhGAMgASgNIrMCCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyEg4KBmFic2VudBgDIAMoCRIQCghjaXJjdWl0cxgEIAMoCRI8ChByZWZ1c2VkX2NpcmN1aXRzGAUgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRDaXJjdWl0EjgKDnJlZnVzZWRfc3BsaXRzGAYgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZnVzZWRTcGxpdBIoCgVzcGxpdBgHIAEoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5TcGxpdCJ+CgVTcGxpdBINCgVhbHBoYRgBIAEoCRIMCgRiZXRhGAIgASgJEgsKA21pbhgDIAEoDRILCgNtYXgYBCABKA0SDgoGZm9sbG93GAUgASgJEi4KBmV4Y2VwdBgGIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0Rm9sbG93Ij8KClBvcnRGb2xsb3cSDgoGcm91dGVyGAEgASgJEhEKCWludGVyZmFjZRgCIAEoCRIOCgZmb2xsb3cYAyABKAkiTAoMUmVmdXNlZFNwbGl0EiwKBXNwbGl0GAEgASgLMh0ubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTcGxpdBIOCgZyZWFzb24YAiABKAkiIwoRR3VhcmFudGVlc1JlcXVlc3QSDgoGcG9saWN5GAEgASgJIl4KEkd1YXJhbnRlZXNSZXNwb25zZRI2CgpndWFyYW50ZWVzGAEgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlF1ZXVlR3VhcmFudGVlEhAKCGNpcmN1aXRzGAIgASgJIi4KDlF1ZXVlR3VhcmFudGVlEg0KBXF1ZXVlGAEgASgJEg0KBWxlYXN0GAIgASgNIhEKD0NpcmN1aXRzUmVxdWVzdCIkChBDaXJjdWl0c1Jlc3BvbnNlEhAKCGNpcmN1aXRzGAEgAygJIjEKDlJlZnVzZWRDaXJjdWl0Eg8KB2NpcmN1aXQYASABKAkSDgoGcmVhc29uGAIgASgJIisKC1NraXBwZWRQYWlyEgwKBHBhaXIYASABKAkSDgoGcmVhc29uGAIgASgJIocFCgpSb3V0ZXJQbGFuEg4KBnJvdXRlchgBIAEoCRIpCgZxdWV1ZXMYAiADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuUXVldWUSMQoFcG9ydHMYAyADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUG9ydFNjaGVkdWxpbmcSJQoEbHNwcxgEIAMoCzIXLm1pbGxyYWNlLnBvbGljeS52MS5Mc3ASLwoFcnVsZXMYBSADKAsyIC5taWxscmFjZS5wb2xpY3kudjEuUmVkaXJlY3RSdWxlEhcKD3J1bGVfaW50ZXJmYWNlcxgGIAMoCRIwCgdlbnRyaWVzGAcgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLkNvbmZpZ0VudHJ5Eg8KB3JlYXNvbnMYCCADKAkSDgoGcG9saWN5GAkgASgJEjIKCnNjaGVkdWxpbmcYCiABKAsyHi5taWxscmFjZS5wb2xpY3kudjEuU2NoZWR1bGluZxITCgtidWZmZXJfdGltZRgLIAEoBBIrCgdmaWx0ZXJzGAwgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkZpbHRlchItCghwb2xpY2VycxgNIAMoCzIbLm1pbGxyYWNlLnBvbGljeS52MS5Qb2xpY2VyEhAKCHJlbmRlcmVkGA4gASgJEi0KCHByb2ZpbGVzGFAgAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlByb2ZpbGUSMwoLYXR0YWNobWVudHMYDyADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuQXR0YWNobWVudBIsCghsc3Bfc2V0cxgQIAMoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5Mc3BTZXQiYwoHUHJvZmlsZRIPCgdjaXJjdWl0GAEgASgJEgwKBHJhdGUYAiABKAQSDQoFYnVyc3QYAyABKAQSKgoGZXhjZWVkGAQgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbiKfAQoKQXR0YWNobWVudBIPCgdjaXJjdWl0GAEgASgJEgwKBG5hbWUYAiABKAkSDAoEcG9ydBgDIAEoCRIMCgR2bGFuGAQgASgNEg4KBm51bWJlchgFIAEoDRINCgVsb2NhbBgGIAEoCRIOCgZyZW1vdGUYByABKAkSDQoFcXVldWUYCCABKAkSCwoDbHNwGAkgASgJEgsKA2VuZBgKIAEoCSIvCgpTY2hlZHVsaW5nEg4KBmV4Y2VzcxgBIAEoCRIRCglwYXJ0aXRpb24YAiABKAkiKgoGRmlsdGVyEgwKBG5hbWUYASABKAkSEgoKaW50ZXJmYWNlcxgCIAMoCSLXAQoHUG9saWNlchIMCgRuYW1lGAEgASgJEg0KBXF1ZXVlGAIgASgJEgwKBHJhdGUYAyABKAQSDQoFYnVyc3QYBCABKAQSEQoJcGVha19yYXRlGAUgASgEEhIKCnBlYWtfYnVyc3QYBiABKAQSKgoGZXhjZWVkGAcgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhIrCgd2aW9sYXRlGAggASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhISCgppbnRlcmZhY2VzGAkgAygJIlgKBkFjdGlvbhIMCgRkcm9wGAEgASgIEhEKBG1hcmsYAiABKA1IAIgBARIVCg1sb3NzX3ByaW9yaXR5GAMgASgJEg0KBXF1ZXVlGAQgASgJQgcKBV9tYXJrIq4BCgVRdWV1ZRIMCgRuYW1lGAEgASgJEgoKAmlkGAIgASgNEg4KBndlaWdodBgDIAEoDRIOCgZidWZmZXIYBCABKA0SEAoIcHJpb3JpdHkYBSABKA0SDwoHZGVmYXVsdBgGIAEoCBIQCghtYXhfcmF0ZRgHIAEoDRI2Cg1kcm9wX3Byb2ZpbGVzGAggAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLkRyb3BQcm9maWxlImAKC0Ryb3BQcm9maWxlEhUKDWxvc3NfcHJpb3JpdHkYASABKAkSCwoDbWluGAIgASgNEgsKA21heBgDIAEoDRITCgtwcm9iYWJpbGl0eRgEIAEoDRILCgNlY24YBSABKAgibAoOUG9ydFNjaGVkdWxpbmcSEQoJaW50ZXJmYWNlGAEgASgJEg0KBXNwZWVkGAIgASgEEg0KBXNwbGl0GAMgASgNEikKBnF1ZXVlcxgEIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZSJbCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCRITCgthZGphY2VuY2llcxgFIAMoCSJCCgZMc3BTZXQSDAoEbmFtZRgBIAEoCRIqCgRsc3BzGAIgAygLMhwubWlsbHJhY2UucG9saWN5LnYxLkxzcFNoYXJlIicKCExzcFNoYXJlEgsKA2xzcBgBIAEoCRIOCgZ3ZWlnaHQYAiABKA0ilAIKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBEg8KB2NpcmN1aXQYDiABKAkSEAoIcHJvZmlsZWQYUCABKAhCBwoFX21hcmsiWQoLQ29uZmlnRW50cnkSDAoEcGF0aBgBIAEoCRIuCghlbmNvZGluZxgCIAEoDjIcLm1pbGxyYWNlLnBvbGljeS52MS5FbmNvZGluZxIMCgRib2R5GAMgASgJKlUKCEVuY29kaW5nEhgKFEVOQ09ESU5HX1VOU1BFQ0lGSUVEEAASFgoSRU5DT0RJTkdfSlNPTl9JRVRGEAESFwoTRU5DT0RJTkdfSlVOT1NfVEVYVBACMo8DCg1Qb2xpY3lTZXJ2aWNlElQKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlIgbqtRgCCAISZAoEUGxhbhIfLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVxdWVzdBogLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVzcG9uc2UiGeq1GBUIAhoRMg8KBXBsYW5zEgZyb3V0ZXISYwoKR3VhcmFudGVlcxIlLm1pbGxyYWNlLnBvbGljeS52MS5HdWFyYW50ZWVzUmVxdWVzdBomLm1pbGxyYWNlLnBvbGljeS52MS5HdWFyYW50ZWVzUmVzcG9uc2UiBuq1GAIIAhJdCghDaXJjdWl0cxIjLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1JlcXVlc3QaJC5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXNwb25zZSIG6rUYAggCQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z", [file_millrace_rights_v1_rights]);
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -324,6 +324,77 @@ export const RefusedSplitSchema: GenMessage<RefusedSplit> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 8);
 
 /**
+ * @generated from message millrace.policy.v1.GuaranteesRequest
+ */
+export type GuaranteesRequest = Message<"millrace.policy.v1.GuaranteesRequest"> & {
+  /**
+   * Name of a loaded policy.
+   *
+   * @generated from field: string policy = 1;
+   */
+  policy: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.GuaranteesRequest.
+ * Use `create(GuaranteesRequestSchema)` to create a new message.
+ */
+export const GuaranteesRequestSchema: GenMessage<GuaranteesRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 9);
+
+/**
+ * @generated from message millrace.policy.v1.GuaranteesResponse
+ */
+export type GuaranteesResponse = Message<"millrace.policy.v1.GuaranteesResponse"> & {
+  /**
+   * In the order of the policy's file.
+   *
+   * @generated from field: repeated millrace.policy.v1.QueueGuarantee guarantees = 1;
+   */
+  guarantees: QueueGuarantee[];
+
+  /**
+   * Name of the queue of circuits. Empty: the policy has no rule for circuits, and no router gets one.
+   *
+   * @generated from field: string circuits = 2;
+   */
+  circuits: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.GuaranteesResponse.
+ * Use `create(GuaranteesResponseSchema)` to create a new message.
+ */
+export const GuaranteesResponseSchema: GenMessage<GuaranteesResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 10);
+
+/**
+ * QueueGuarantee is what a queue is guaranteed of every port that has the policy's queues.
+ *
+ * @generated from message millrace.policy.v1.QueueGuarantee
+ */
+export type QueueGuarantee = Message<"millrace.policy.v1.QueueGuarantee"> & {
+  /**
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * Percent of the port's rate. Where a split moves it, the least that any port may have.
+   *
+   * @generated from field: uint32 least = 2;
+   */
+  least: number;
+};
+
+/**
+ * Describes the message millrace.policy.v1.QueueGuarantee.
+ * Use `create(QueueGuaranteeSchema)` to create a new message.
+ */
+export const QueueGuaranteeSchema: GenMessage<QueueGuarantee> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 11);
+
+/**
  * @generated from message millrace.policy.v1.CircuitsRequest
  */
 export type CircuitsRequest = Message<"millrace.policy.v1.CircuitsRequest"> & {
@@ -334,7 +405,7 @@ export type CircuitsRequest = Message<"millrace.policy.v1.CircuitsRequest"> & {
  * Use `create(CircuitsRequestSchema)` to create a new message.
  */
 export const CircuitsRequestSchema: GenMessage<CircuitsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 9);
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * @generated from message millrace.policy.v1.CircuitsResponse
@@ -353,7 +424,7 @@ export type CircuitsResponse = Message<"millrace.policy.v1.CircuitsResponse"> & 
  * Use `create(CircuitsResponseSchema)` to create a new message.
  */
 export const CircuitsResponseSchema: GenMessage<CircuitsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * RefusedCircuit is a circuit in force that no router gets.
@@ -379,7 +450,7 @@ export type RefusedCircuit = Message<"millrace.policy.v1.RefusedCircuit"> & {
  * Use `create(RefusedCircuitSchema)` to create a new message.
  */
 export const RefusedCircuitSchema: GenMessage<RefusedCircuit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
  * SkippedPair is a pair no rule was made for.
@@ -405,7 +476,7 @@ export type SkippedPair = Message<"millrace.policy.v1.SkippedPair"> & {
  * Use `create(SkippedPairSchema)` to create a new message.
  */
 export const SkippedPairSchema: GenMessage<SkippedPair> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 12);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * RouterPlan is the whole intended config of one router as far as Millrace manages it: what is not in it is removed.
@@ -528,7 +599,7 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  * Use `create(RouterPlanSchema)` to create a new message.
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 13);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * Profile is the rate of a circuit where it enters: what its rules match is counted on all interfaces together.
@@ -566,7 +637,7 @@ export type Profile = Message<"millrace.policy.v1.Profile"> & {
  * Use `create(ProfileSchema)` to create a new message.
  */
 export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 14);
+  messageDesc(file_millrace_policy_v1_policy, 17);
 
 /**
  * Attachment is one end of a circuit between ports.
@@ -638,7 +709,7 @@ export type Attachment = Message<"millrace.policy.v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 15);
+  messageDesc(file_millrace_policy_v1_policy, 18);
 
 /**
  * Scheduling is the part of weighted round robin that queues have in common.
@@ -666,7 +737,7 @@ export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
  * Use `create(SchedulingSchema)` to create a new message.
  */
 export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 16);
+  messageDesc(file_millrace_policy_v1_policy, 19);
 
 /**
  * Filter is a list of rules on the ingress of some interfaces.
@@ -692,7 +763,7 @@ export type Filter = Message<"millrace.policy.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 17);
+  messageDesc(file_millrace_policy_v1_policy, 20);
 
 /**
  * Policer limits what arrives for a queue, on each interface by itself.
@@ -757,7 +828,7 @@ export type Policer = Message<"millrace.policy.v1.Policer"> & {
  * Use `create(PolicerSchema)` to create a new message.
  */
 export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 18);
+  messageDesc(file_millrace_policy_v1_policy, 21);
 
 /**
  * Action is what happens to packets out of profile.
@@ -795,7 +866,7 @@ export type Action = Message<"millrace.policy.v1.Action"> & {
  * Use `create(ActionSchema)` to create a new message.
  */
 export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 19);
+  messageDesc(file_millrace_policy_v1_policy, 22);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -861,7 +932,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 20);
+  messageDesc(file_millrace_policy_v1_policy, 23);
 
 /**
  * DropProfile is the drop probability by fill of the queue's buffer, percent.
@@ -900,7 +971,7 @@ export type DropProfile = Message<"millrace.policy.v1.DropProfile"> & {
  * Use `create(DropProfileSchema)` to create a new message.
  */
 export const DropProfileSchema: GenMessage<DropProfile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 21);
+  messageDesc(file_millrace_policy_v1_policy, 24);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -940,7 +1011,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 22);
+  messageDesc(file_millrace_policy_v1_policy, 25);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -981,7 +1052,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 23);
+  messageDesc(file_millrace_policy_v1_policy, 26);
 
 /**
  * LspSet are LSPs that share flows by weight; a flow stays on one.
@@ -1005,7 +1076,7 @@ export type LspSet = Message<"millrace.policy.v1.LspSet"> & {
  * Use `create(LspSetSchema)` to create a new message.
  */
 export const LspSetSchema: GenMessage<LspSet> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 24);
+  messageDesc(file_millrace_policy_v1_policy, 27);
 
 /**
  * LspShare is an LSP of a set.
@@ -1031,7 +1102,7 @@ export type LspShare = Message<"millrace.policy.v1.LspShare"> & {
  * Use `create(LspShareSchema)` to create a new message.
  */
 export const LspShareSchema: GenMessage<LspShare> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 25);
+  messageDesc(file_millrace_policy_v1_policy, 28);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -1138,7 +1209,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 26);
+  messageDesc(file_millrace_policy_v1_policy, 29);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -1171,7 +1242,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 27);
+  messageDesc(file_millrace_policy_v1_policy, 30);
 
 /**
  * Encoding is the syntax of a config entry's body.
@@ -1230,6 +1301,16 @@ export const PolicyService: GenService<{
     methodKind: "unary";
     input: typeof PlanRequestSchema;
     output: typeof PlanResponseSchema;
+  },
+  /**
+   * Guarantees says what the queues of a policy are guaranteed of ports.
+   *
+   * @generated from rpc millrace.policy.v1.PolicyService.Guarantees
+   */
+  guarantees: {
+    methodKind: "unary";
+    input: typeof GuaranteesRequestSchema;
+    output: typeof GuaranteesResponseSchema;
   },
   /**
    * Circuits lists the circuits in force now. Unavailable where services/circuits is away.
