@@ -80,8 +80,8 @@ func (b *book) setGuarantee(g guarantee, all func(yield func(*circuitsv1.Record)
 	return nil
 }
 
-// followPolicy reads what the policy guarantees until Stop. While services/policy does not answer, what it answered last
-// holds.
+// followPolicy reads what the policy guarantees until Stop. While services/policy does not answer, what it answered
+// last holds.
 func (c *Component) followPolicy(ctx context.Context) {
 	for last, logged := atFirst(c.cfg), ""; ; {
 		is, err := c.readGuarantee(ctx)

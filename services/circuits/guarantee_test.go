@@ -122,8 +122,8 @@ func policyFile(t *testing.T, dir, text string) {
 }
 
 // What circuits may book is what the policy's queue guarantees where that is less than circuits.share, also above the
-// soft cap; what is granted to the last bit, routers get. Another weight holds from the next reading on: what was booked
-// before stays, and nothing more is. A policy that keeps nothing for circuits is the answer to every request.
+// soft cap; what is granted to the last bit, routers get. Another weight holds from the next reading on: what was
+// booked before stays, and nothing more is. A policy that keeps nothing for circuits is the answer to every request.
 func TestCircuitsBookNoMoreThanThePolicyGuarantees(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
