@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	"github.com/millrace/millrace/services/circuits/ledger"
 )
 
 // guarantee is what the policy that puts circuits on routers keeps for them of each port.
@@ -83,21 +84,21 @@ func (b *book) setGuarantee(g guarantee, all func(yield func(*circuitsv1.Record)
 // followPolicy reads what the policy guarantees until Stop. While services/policy does not answer, what it answered
 // last holds.
 func (c *Component) followPolicy(ctx context.Context) {
-	for last, logged := atFirst(c.cfg), ""; ; {
+	for last, logged := atFirst(c.cfg), ""; ctx.Err() == nil; {
 		is, err := c.readGuarantee(ctx)
 		switch {
 		case err == nil:
 			c.logGuarantee(ctx, last, is)
 			last, logged = is, ""
-		case ctx.Err() == nil && err.Error() != logged:
+		case ctx.Err() == nil && !errors.Is(err, ledger.ErrNotRead) && err.Error() != logged:
 			logged = err.Error()
 			c.deps.Log.WarnContext(ctx, "what the policy guarantees circuits is not read", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(c.cfg.Topology):
+		wait := c.cfg.Topology
+		if last.why != nil {
+			wait = min(wait, tick) // nothing is booked until then
 		}
+		lifecycle.Pause(ctx, wait)
 	}
 }
 
