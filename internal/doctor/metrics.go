@@ -119,7 +119,7 @@ var rules = []rule{
 	{"control plane", "millrace_services_push_unreadable_records", "", some, Wrong,
 		"%[2]s records of change sets cannot be read", "An older program may run on newer data: upgrade it.", "MillraceUnreadableChangeSets"},
 	{"control plane", "millrace_services_circuits_share_cut_ratio", "", some, Warning,
-		"circuits may use %[2]s of each link less than circuits.share or circuits.hard_share says: the policy guarantees no more",
+		"circuits may use less of each link than circuits.share or circuits.hard_share says: the policy guarantees no more",
 		"Raise the weight of the queue of circuits in circuits.provision.policy, or lower both shares.", ""},
 	{"certificates", "millrace_internal_mtls_not_after_timestamp_seconds", "use", within(0), Wrong,
 		"the one for %[1]s has expired", "Replace the file; it is read again without a restart.", "MillraceCertificateExpires"},
