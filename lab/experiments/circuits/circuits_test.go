@@ -8,7 +8,7 @@ import (
 )
 
 func TestOnlyScenariosThatAskForACircuitNeedOne(t *testing.T) {
-	for name, want := range map[string]bool{"circuit-request": true, "circuit-l2": true, "circuit-volume": true, "circuit-storm": false, "hntes-redirect": false, "igp-costs": false} {
+	for name, want := range map[string]bool{"circuit-request": true, "circuit-flow": true, "circuit-l2": true, "circuit-volume": true, "circuit-storm": false, "hntes-redirect": false, "igp-costs": false} {
 		s, err := scenario.Load(name)
 		if err != nil {
 			t.Fatal(err)

@@ -3,8 +3,9 @@
 // It plays the operator, the researcher and the judge: everything that books, plans or configures is `millrace up` and
 // the routers' agents. What it judges with comes from hosts, from the REST API, and from kernels (state dumps).
 //
-// In: a scenario that tells one of three stories by its phases: without, with and cut (a circuit for packets, and a
-// link of its path that goes), frames (circuits between ports), or night (a volume by a deadline). Out: a qos.Result.
+// In: a scenario that tells one of four stories by its phases: without, with and cut (a circuit for packets, and a link
+// of its path that goes), flow (a circuit for some ports, and a flow that is not of it), frames (circuits between
+// ports), or night (a volume by a deadline). Out: a qos.Result.
 // Next: `millrace lab run`.
 package circuits
 
@@ -110,6 +111,12 @@ func (r *run) steps(s *scenario.Scenario) []step {
 			step{"state before", r.dumpBefore}, step{"request", r.bookPorts}, step{"refusal", r.refuseVLAN},
 			step{"start", r.ofBoth(r.awaitActive)}, step{"phase frames", r.frames}, step{"usage", r.usage},
 			step{"end", r.awaitBoth}, step{"state after", r.dumpAfter},
+		)
+	}
+	if _, flow := s.Phase("flow"); flow {
+		return append(ready,
+			step{"state before", r.dumpBefore}, step{"request", r.requestFlow}, step{"start", r.awaitActive},
+			step{"phase flow", r.flow}, step{"end", r.awaitReleased}, step{"state after", r.dumpAfter},
 		)
 	}
 	return append(ready,

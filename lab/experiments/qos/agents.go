@@ -2,12 +2,16 @@ package qos
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/scenario"
 )
 
 const (
@@ -18,36 +22,83 @@ const (
 
 // connect opens the telemetry connection to every router with an agent, and starts the push service for them.
 func (r *run) connect(ctx context.Context) error {
-	inventory, err := device.Load(r.lab.Inventory())
+	inventory, credentials, err := reached(r.lab)
 	if err != nil {
 		return err
 	}
-	credentials, err := inventory.ClientTLS()
-	if err != nil {
+	if r.meter, err = NewMeter(ctx, r.lab); err != nil {
 		return err
+	}
+	r.plane, err = startPlane(ctx, r.lab, inventory, credentials)
+	return err
+}
+
+// reached are the lab's routers, and the certificate with which they are reached.
+func reached(l *lab.Lab) (*device.Inventory, *tls.Config, error) {
+	inventory, err := device.Load(l.Inventory())
+	if err != nil {
+		return nil, nil, err
+	}
+	credentials, err := inventory.ClientTLS()
+	return inventory, credentials, err
+}
+
+// Meter reads the counters of a lab.
+type Meter struct {
+	lab     *lab.Lab
+	routers map[string]*gnmiclient.Client
+}
+
+// NewMeter connects to every router with an agent.
+func NewMeter(ctx context.Context, l *lab.Lab) (*Meter, error) {
+	inventory, credentials, err := reached(l)
+	if err != nil {
+		return nil, err
 	}
 	up, cancel := context.WithTimeout(ctx, agentsUp)
 	defer cancel()
-	r.routers = map[string]*gnmiclient.Client{}
-	for _, node := range r.scenario.Routers {
+	m := &Meter{lab: l, routers: map[string]*gnmiclient.Client{}}
+	for _, node := range l.Scenario.Routers {
 		if !node.Agent {
 			continue
 		}
 		d, known := inventory.ByName(node.Name)
 		if !known {
-			return fmt.Errorf("the lab's inventory has no %s", node.Name)
+			return nil, errors.Join(fmt.Errorf("the lab's inventory has no %s", node.Name), m.Close())
 		}
-		for r.routers[node.Name] == nil {
-			client, err := gnmiclient.DialBy(up, d, credentials, r.lab.Dial)
+		for m.routers[node.Name] == nil {
+			client, err := gnmiclient.DialBy(up, d, credentials, l.Dial)
 			if err == nil {
-				r.routers[node.Name] = client
+				m.routers[node.Name] = client
 			} else if err := sleep(up, poll, err); err != nil {
-				return err
+				return nil, errors.Join(err, m.Close())
 			}
 		}
 	}
-	r.plane, err = startPlane(ctx, r.lab, inventory, credentials)
+	return m, nil
+}
+
+// Close ends the connections.
+func (m *Meter) Close() (err error) {
+	for _, client := range m.routers {
+		err = errors.Join(err, client.Close())
+	}
 	return err
+}
+
+// Count is what is counted while something runs: what a router counts itself, and of the rest what the kernel does.
+func (m *Meter) Count(ctx context.Context, run func(context.Context) error) (scenario.Metrics, error) {
+	before, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := run(ctx); err != nil {
+		return nil, err
+	}
+	after, err := m.read(ctx)
+	counted := difference(before.links, after.links)
+	maps.Copy(counted, difference(before.agents, after.agents))
+	return counted, err
 }
 
 // sleep waits, or gives the last error when the context is over.
@@ -61,8 +112,8 @@ func sleep(ctx context.Context, d time.Duration, last error) error {
 }
 
 func (r *run) disconnect(ctx context.Context) error {
-	for _, client := range r.routers {
-		_ = client.Close()
+	if r.meter != nil {
+		_ = r.meter.Close()
 	}
 	if r.plane == nil {
 		return nil

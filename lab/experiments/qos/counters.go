@@ -25,9 +25,10 @@ type reading struct {
 	links scenario.Metrics
 }
 
-func (r *run) counters(ctx context.Context) (reading, error) {
+// read reads all counters.
+func (m *Meter) read(ctx context.Context) (reading, error) {
 	now := reading{agents: scenario.Metrics{}}
-	for name, client := range r.routers {
+	for name, client := range m.routers {
 		read := func(path string, into func([]byte) error) error { return readState(ctx, client, name, path, into) }
 		if err := read("/qos/interfaces", func(raw []byte) error { return queueCounters(now.agents, name, raw) }); err != nil {
 			return now, err
@@ -37,7 +38,7 @@ func (r *run) counters(ctx context.Context) (reading, error) {
 		}
 	}
 	var err error
-	now.links, err = r.lab.Counters(ctx)
+	now.links, err = m.lab.Counters(ctx)
 	return now, err
 }
 

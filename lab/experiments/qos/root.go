@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/millrace/millrace/internal/gnmiclient"
 	"github.com/millrace/millrace/lab"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/scenario"
@@ -85,7 +84,7 @@ type run struct {
 	scenario *scenario.Scenario
 	lab      *lab.Lab
 	say      func(string)
-	routers  map[string]*gnmiclient.Client
+	meter    *Meter
 	plane    *plane
 	// plans are one for each router, by where the policy is named.
 	plans   map[*scenario.PolicyUse]*policyv1.PlanResponse
@@ -101,7 +100,7 @@ func (r *run) phase(ctx context.Context, p scenario.Phase) error {
 			return err
 		}
 	}
-	before, err := r.counters(ctx)
+	before, err := r.meter.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +108,7 @@ func (r *run) phase(ctx context.Context, p scenario.Phase) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.counters(ctx)
+	after, err := r.meter.read(ctx)
 	if err != nil {
 		return err
 	}
