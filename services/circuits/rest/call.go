@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace/internal/rights"
-	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
 
 // document is where the OpenAPI document is.
@@ -15,7 +14,7 @@ var patterns, procedures = func() (*http.ServeMux, map[string]string) {
 	mux, of := http.NewServeMux(), map[string]string{}
 	for _, r := range routes {
 		mux.Handle(r.method+" "+r.path, http.NotFoundHandler())
-		of[r.method+" "+r.path] = "/" + circuitsv1connect.CircuitsServiceName + "/" + r.name
+		of[r.method+" "+r.path] = r.procedure()
 	}
 	mux.Handle(document, http.NotFoundHandler())
 	return mux, of

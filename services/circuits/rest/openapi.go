@@ -74,7 +74,7 @@ func (s schemas) operation(r route) object {
 	if tagOf(r.example()) != "" {
 		op["responses"].(object)[fmt.Sprint(r.status)].(object)["headers"] = object{"ETag": object{"description": "the version of the circuit", "schema": object{"type": "string"}}}
 	}
-	if r.method != "GET" {
+	if r.body {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.message(in)}}}
 		for name := range inPath { // which is said there only
 			delete(s[string(in.Name())].(object)["properties"].(object), name)

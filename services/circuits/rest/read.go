@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -26,13 +25,13 @@ const idempotencyKey = "Idempotency-Key"
 // read fills a request from path, query and body. What is in the path is said there only.
 func (r route) read(w http.ResponseWriter, q *http.Request, in proto.Message) *problem {
 	m := in.ProtoReflect()
-	if r.method != http.MethodGet {
+	if r.body {
 		if err := readBody(w, q, in); err != nil {
 			return err
 		}
 	}
 	for name, values := range q.URL.Query() {
-		if err := setQuery(m, name, values, r.method == http.MethodGet); err != nil {
+		if err := setQuery(m, name, values, !r.body); err != nil {
 			return &problem{Status: http.StatusBadRequest, Code: "BAD_REQUEST", Field: name, Detail: err.Error()}
 		}
 	}
@@ -46,16 +45,6 @@ func (r route) read(w http.ResponseWriter, q *http.Request, in proto.Message) *p
 		m.Set(f, protoreflect.ValueOfString(q.Header.Get(idempotencyKey)))
 	}
 	return nil
-}
-
-// variables are the names in braces of the path.
-func (r route) variables() (out []string) {
-	for part := range strings.SplitSeq(r.path, "/") {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			out = append(out, strings.TrimSuffix(name, "}"))
-		}
-	}
-	return out
 }
 
 func readBody(w http.ResponseWriter, q *http.Request, in proto.Message) *problem {
@@ -97,6 +86,17 @@ func setQuery(m protoreflect.Message, name string, values []string, takes bool) 
 		}
 	}
 	return nil
+}
+
+// queryable reports whether scalar reads a field's type.
+func queryable(f protoreflect.FieldDescriptor) bool {
+	switch f.Kind() {
+	case protoreflect.StringKind, protoreflect.Int32Kind, protoreflect.BoolKind, protoreflect.EnumKind:
+		return true
+	case protoreflect.MessageKind:
+		return f.Message().FullName() == "google.protobuf.Timestamp"
+	}
+	return false
 }
 
 func scalar(f protoreflect.FieldDescriptor, text string) (protoreflect.Value, error) {

@@ -10,6 +10,7 @@ package circuitsv1
 
 import (
 	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -5760,7 +5761,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x99\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x99\n" +
 	"\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
@@ -6258,31 +6259,32 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"FATE_STAYS\x10\x04\x12\x14\n" +
 	"\x10FATE_UNPROTECTED\x10\x05\x12\r\n" +
-	"\tFATE_BUSY\x10\x062\xcb\x10\n" +
-	"\x0fCircuitsService\x12X\n" +
-	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x06\xea\xb5\x18\x02\b\x02\x12`\n" +
-	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
-	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
-	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
-	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
+	"\tFATE_BUSY\x10\x062\xb3\x15\n" +
+	"\x0fCircuitsService\x12m\n" +
+	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x1b\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
+	"/v1/quotes\x12w\n" +
+	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\x1f\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/circuits\x12\x80\x01\n" +
+	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\"+\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/circuits/{id}/commit\x12\x80\x01\n" +
+	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\"+\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/circuits/{id}/extend\x12y\n" +
+	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\"$\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x16:\x01*2\x11/v1/circuits/{id}\x12\x87\x01\n" +
 	"\n" +
-	"Reoptimise\x12'.millrace.circuits.v1.ReoptimiseRequest\x1a(.millrace.circuits.v1.ReoptimiseResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
+	"Reoptimise\x12'.millrace.circuits.v1.ReoptimiseRequest\x1a(.millrace.circuits.v1.ReoptimiseResponse\"&\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/reoptimisations\x12\x7f\n" +
 	"\n" +
-	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12`\n" +
-	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12c\n" +
-	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
+	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\"\x1e\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/v1/batches\x12\x84\x01\n" +
+	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\",\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/circuits/{id}/release\x12\x88\x01\n" +
+	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\"-\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/circuits/{id}/activate\x12\x90\x01\n" +
 	"\n" +
-	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12R\n" +
-	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12U\n" +
-	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12a\n" +
-	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x06\xea\xb5\x18\x02\b\x02\x12u\n" +
-	"\x0eAddMaintenance\x12+.millrace.circuits.v1.AddMaintenanceRequest\x1a,.millrace.circuits.v1.AddMaintenanceResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12v\n" +
-	"\x0fListMaintenance\x12,.millrace.circuits.v1.ListMaintenanceRequest\x1a-.millrace.circuits.v1.ListMaintenanceResponse\"\x06\xea\xb5\x18\x02\b\x02\x12~\n" +
-	"\x11RemoveMaintenance\x12..millrace.circuits.v1.RemoveMaintenanceRequest\x1a/.millrace.circuits.v1.RemoveMaintenanceResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12X\n" +
-	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
-	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
-	"\x05Quota\x12\".millrace.circuits.v1.QuotaRequest\x1a#.millrace.circuits.v1.QuotaResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
-	"\tProposals\x12&.millrace.circuits.v1.ProposalsRequest\x1a'.millrace.circuits.v1.ProposalsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12Z\n" +
+	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\"/\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/circuits/{id}/deactivate\x12k\n" +
+	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\"\x1f\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/circuits/{id}\x12i\n" +
+	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\"\x1a\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/circuits\x12u\n" +
+	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x1a\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/calendar\x12\x8f\x01\n" +
+	"\x0eAddMaintenance\x12+.millrace.circuits.v1.AddMaintenanceRequest\x1a,.millrace.circuits.v1.AddMaintenanceResponse\"\"\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/maintenance\x12\x8d\x01\n" +
+	"\x0fListMaintenance\x12,.millrace.circuits.v1.ListMaintenanceRequest\x1a-.millrace.circuits.v1.ListMaintenanceResponse\"\x1d\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/maintenance\x12\xa4\x01\n" +
+	"\x11RemoveMaintenance\x12..millrace.circuits.v1.RemoveMaintenanceRequest\x1a/.millrace.circuits.v1.RemoveMaintenanceResponse\".\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/maintenance/{id}/remove\x12w\n" +
+	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\"%\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/circuits/{id}/usage\x12\x8c\x01\n" +
+	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\".\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\"\x12 /v1/projects/{project}/statement\x12|\n" +
+	"\x05Quota\x12\".millrace.circuits.v1.QuotaRequest\x1a#.millrace.circuits.v1.QuotaResponse\"*\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/projects/{project}/quota\x12\x8c\x01\n" +
+	"\tProposals\x12&.millrace.circuits.v1.ProposalsRequest\x1a'.millrace.circuits.v1.ProposalsResponse\".\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\"\x12 /v1/projects/{project}/proposals\x12Z\n" +
 	"\x05Watch\x12\".millrace.circuits.v1.WatchRequest\x1a#.millrace.circuits.v1.WatchResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xe3\x01\n" +
 	"\x18com.millrace.circuits.v1B\rCircuitsProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"
 
