@@ -18,7 +18,7 @@ var coinedExempt = []string{"tools/houserules", "docs/glossary.md", "CHANGELOG.m
 // thirdParty wrote these files: licences, schemas, records of what their programs sent, and lists of packages.
 var thirdParty = []string{
 	"LICENSE", "go.sum", "package-lock.json", ".xsd", ".wsdl", ".svg", ".sha256", "internal/junosconf/schema.txt",
-	"services/nsi/testdata", "collectors/flow/decode/testdata", "collectors/flow/nfcapd/testdata", "collectors/topology/testdata", "services/circuits/testdata/schemathesis",
+	"services/nsi/testdata", "collectors/flow/decode/testdata", "collectors/flow/nfcapd/testdata", "collectors/topology/testdata", "services/circuits/testdata/schemathesis", "proto/third_party/google",
 }
 
 // coined looks at every text that people of this house wrote: pages, comments, declared names, texts of programs,

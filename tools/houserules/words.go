@@ -21,7 +21,7 @@ var (
 )
 
 // foreign is what others wrote and we keep as it is.
-var foreign = []string{"yang", "proto/third_party"}
+var foreign = []string{"yang", "proto/third_party/google"}
 
 func machines(t *Tree) []string {
 	return append(grep(t, hostNames, nil), grep(t, machinePaths, nil)...)

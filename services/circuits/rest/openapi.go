@@ -64,7 +64,7 @@ func (s schemas) operation(r route) object {
 		inPath[name] = true
 		parameters = append(parameters, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
-	if in.Fields().ByName("request_id") != nil {
+	if r.requestID() != nil {
 		parameters = append(parameters, object{"name": idempotencyKey, "in": "header", "description": "request_id, where the body has none", "schema": object{"type": "string"}})
 	}
 	if r.conditional() {

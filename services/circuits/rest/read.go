@@ -41,10 +41,19 @@ func (r route) read(w http.ResponseWriter, q *http.Request, in proto.Message) *p
 	if r.conditional() {
 		return r.readVersion(q, m)
 	}
-	if f := m.Descriptor().Fields().ByName("request_id"); f != nil && m.Get(f).String() == "" {
+	if f := r.requestID(); f != nil && m.Get(f).String() == "" {
 		m.Set(f, protoreflect.ValueOfString(q.Header.Get(idempotencyKey)))
 	}
 	return nil
+}
+
+// requestID is the field that Idempotency-Key fills. A read has no second effect, and lists by request_id: the key of a
+// client that sends one with every request is no filter.
+func (r route) requestID() protoreflect.FieldDescriptor {
+	if !r.body {
+		return nil
+	}
+	return r.in.ProtoReflect().Descriptor().Fields().ByName("request_id")
 }
 
 func readBody(w http.ResponseWriter, q *http.Request, in proto.Message) *problem {

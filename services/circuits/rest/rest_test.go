@@ -90,6 +90,7 @@ func TestRequestsAreCalls(t *testing.T) {
 		"an id in the path":    {"POST", "/v1/circuits/c%201/commit", `{"id":"other","by":"ann"}`, nil, &circuitsv1.CommitRequest{Id: "c 1", By: "ann"}, 200},
 		"a query": {"GET", "/v1/circuits?project=p&states=STATE_HELD&states=STATE_ACTIVE&page_size=5&start=2026-11-23T21:00:00Z", "", nil,
 			&circuitsv1.ListRequest{Project: "p", States: []circuitsv1.State{1, 5}, PageSize: 5, Start: at(1795467600)}, 200},
+		"a key of a client that sends one with all": {"GET", "/v1/circuits?project=p", "", []string{"Idempotency-Key", "k"}, &circuitsv1.ListRequest{Project: "p"}, 200},
 	} {
 		s := &service{}
 		r, out := ask(t, s, c.method, c.url, c.body, c.header...)

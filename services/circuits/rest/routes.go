@@ -24,7 +24,7 @@ type route struct {
 // of the handler.
 //
 // The rest of what it does not say follows from messages, so that no table has it: errors are problem details
-// (problem.go); a request with request_id takes it from Idempotency-Key as well, and one with version takes that from
+// (problem.go); a body with request_id takes it from Idempotency-Key as well, and one with version takes that from
 // If-Match alone (read.go, tag.go); an answer with a circuit has an ETag.
 type row struct {
 	summary string
