@@ -23,7 +23,7 @@ export MILLRACE_OIDC := $(CURDIR)/.cache/oidc
 # The binary that tests run; without it each of five packages of e2e links one for itself.
 export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md deploy/grafana docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md deploy/grafana docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json clients/python/src/millrace_circuits/schemas.py clients/python/src/millrace_circuits/operations.py
 
 .PHONY: help
 help: ## Show this list
@@ -98,7 +98,7 @@ demo: build ## Run the main job on virtual routers; KEEP=1 leaves lab and dashbo
 	@PATH="$(NODE_DIR):$$PATH" bin/millrace lab run hntes-redirect --output out/demo $(if $(KEEP),--keep)
 
 .PHONY: generate
-generate: setup $(STAMPS)/boards ## Regenerate Go and TypeScript from protos, and eBPF objects
+generate: setup $(STAMPS)/boards ## Regenerate Go, TypeScript and Python from protos, and eBPF objects
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf generate
 	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/... ./internal/...
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
@@ -111,6 +111,7 @@ generate: setup $(STAMPS)/boards ## Regenerate Go and TypeScript from protos, an
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/rights > docs/reference/rights.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/statetables
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/openapi > docs/reference/circuits-openapi.json
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/python
 
 .PHONY: check
 check: current vet ## Generated code is current, formatted and vetted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import inspect
 import json
 import os
 import re
@@ -13,7 +14,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from millrace_circuits import Circuits, Problem, Refused, TimedOut, Unavailable, types
-from millrace_circuits.client import _numbers
+from millrace_circuits.operations import Operations
+from millrace_circuits.reading import read
 
 REPOSITORY = Path(__file__).parents[3]
 URL = os.environ["MILLRACE_URL"]
@@ -60,6 +62,8 @@ class Service(unittest.TestCase):
     def test_holds_and_lists(self) -> None:
         held = [self.circuits.request(terms(1), commit=False) for _ in range(3)]
         self.assertEqual([c["id"] for c in self.circuits.list(states=["STATE_HELD"], page_size=2)], [c["id"] for c in held])
+        newest = self.circuits.list(states=["STATE_HELD"], page_size=2, newest_first=True)
+        self.assertEqual([c["id"] for c in newest], [c["id"] for c in reversed(held)])
         self.assertEqual(self.circuits.commit(held[0]["id"])["state"], "STATE_SCHEDULED")
         links = self.circuits.calendar()
         self.assertEqual(self.circuits.calendar(links[0]["link"]["link"], NIGHT, NIGHT + timedelta(hours=1))[0]["link"], links[0]["link"])
@@ -74,7 +78,7 @@ class Service(unittest.TestCase):
     def test_maintenance_says_whom_it_hits_and_keeps_others_off(self) -> None:
         noc, one = Circuits(URL, token=os.environ["MILLRACE_NOC_TOKEN"]), self.circuits.request(terms(4))
         links = [hop["link"] for hop in one["path"]]
-        plan = {"links": links, "start": NIGHT, "end": NIGHT + timedelta(hours=1), "reason": "optics"}
+        plan: dict[str, typing.Any] = {"links": links, "start": NIGHT, "end": NIGHT + timedelta(hours=1), "reason": "optics"}
         with self.assertRaises(Refused) as no:
             self.circuits.add_maintenance("CHG-1", **plan)
         self.assertEqual((no.exception.status, no.exception.code, no.exception.field), (403, "POLICY", "by"))
@@ -104,6 +108,17 @@ class Service(unittest.TestCase):
         self.assertEqual((statement["project"], statement["carried_unknown"]), ("astro", True))
         with self.assertRaises(Unavailable):  # there is no flow store here
             Circuits(URL, patience=0).usage(one["id"])
+
+    def test_operations_are_those_of_the_document(self) -> None:
+        held = self.circuits.operations.request({"by": "ann", "terms": terms(1)})["circuit"]
+        self.assertEqual((held["state"], held["slots"][0]["rate_bits_per_second"]), ("STATE_HELD", GIGA))
+        one = self.circuits.operations.modify(held["id"], {"by": "ann", "rate_bits_per_second": 2 * GIGA}, if_match='"1"')["circuit"]
+        self.assertEqual((one["version"], one["slots"][0]["rate_bits_per_second"]), (2, 2 * GIGA))
+        with self.assertRaises(Refused) as outdated:
+            self.circuits.operations.modify(held["id"], {"by": "ann", "rate_bits_per_second": GIGA}, if_match='"1"')
+        self.assertEqual(outdated.exception.status, 412)
+        listed = self.circuits.operations.list(states=["STATE_HELD"], start=NIGHT, page_size=1)
+        self.assertEqual(listed["circuits"], [one])
 
     def test_a_dry_run_books_and_changes_nothing(self) -> None:
         would = self.circuits.request_all([terms(5), terms(5)], dry_run=True)
@@ -155,32 +170,48 @@ class Service(unittest.TestCase):
 class Lost(unittest.TestCase):
     """Against a service that loses answers."""
 
-    def test_a_request_whose_answer_is_lost_is_sent_again_under_its_id(self) -> None:
-        asked: list[str] = []
+    def answers(self, call: typing.Callable[[str], typing.Any], asked: list[typing.Any]) -> typing.Any:
+        """What a call answers where the first answer is lost, and the second is a 503."""
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request_id"])
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                asked.append((body.get("request_id"), self.headers["Idempotency-Key"]))
                 if len(asked) == 1:
                     self.close_connection = True
                     return
-                body = json.dumps({"code": "UNAVAILABLE"} if len(asked) == 2 else {"circuit": {"id": "c", "version": "3"}}).encode()
+                answer = json.dumps({"code": "UNAVAILABLE"} if len(asked) == 2 else {"circuit": {"id": "c", "version": "3"}}).encode()
                 self.send_response(503 if len(asked) == 2 else 201)
-                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(answer)
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
-            url = f"http://127.0.0.1:{server.server_port}"
-            self.assertEqual(Circuits(url, by="ann").request(terms(1)), {"id": "c", "version": 3})
-            server.shutdown()
-        self.assertEqual((len(asked), len(set(asked))), (3, 1))
+            try:
+                return call(f"http://127.0.0.1:{server.server_port}")
+            finally:
+                server.shutdown()
+
+    def test_a_request_whose_answer_is_lost_is_sent_again_under_its_id(self) -> None:
+        asked: list[typing.Any] = []
+        answer = self.answers(lambda url: Circuits(url, by="ann").request(terms(1)), asked)
+        self.assertEqual(answer, {"id": "c", "version": 3})
+        self.assertEqual((len(asked), len({body for body, _ in asked})), (3, 1))
         with self.assertRaises(Unavailable):
-            Circuits(url, by="ann", patience=0).get("c")
+            Circuits("http://127.0.0.1:9", by="ann", patience=0).get("c")
+
+    def test_an_operation_that_takes_an_id_is_sent_again_under_one(self) -> None:
+        for given in None, "k":
+            asked: list[typing.Any] = []
+            self.answers(lambda url: Circuits(url).operations.request({"by": "ann", "terms": terms(1)}, idempotency_key=given), asked)
+            keys = {key for _, key in asked}
+            self.assertEqual((len(asked), len(keys)), (3, 1))
+            self.assertEqual(keys == {"k"}, given == "k")
+            self.assertNotIn(None, keys)
 
 
 class Elsewhere(unittest.TestCase):
@@ -196,7 +227,7 @@ class Elsewhere(unittest.TestCase):
                 self.send_header("Location", "/elsewhere")
                 self.end_headers()
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -207,57 +238,83 @@ class Elsewhere(unittest.TestCase):
         self.assertEqual((moved.exception.status, asked), (302, ["/v1/circuits/c"]))
 
 
+DOCUMENT = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
+
+
+class Recorder:
+    """A transport that keeps what is called, and answers with one circuit."""
+
+    def __init__(self) -> None:
+        self.called: list[tuple[str, str, dict[str, typing.Any]]] = []
+
+    def __call__(self, method: str, path: str, **more: typing.Any) -> typing.Any:
+        self.called.append((method, path, more))
+        one = {"id": "c", "version": 3, "state": "STATE_ACTIVE"}
+        return {"circuit": one, "circuits": [one], "links": [], "maintenance": [{}] if method == "GET" else {}}
+
+
 class Calls(unittest.TestCase):
     """Every call of the service is one of the client."""
 
+    def test_every_operation_has_a_method(self) -> None:
+        wanted = {
+            re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation["operationId"]).lower(): (method.upper(), path, operation)
+            for path, of in DOCUMENT["paths"].items() for method, operation in of.items()
+        }
+        methods = {name: f for name, f in inspect.getmembers(Operations, inspect.isfunction) if not name.startswith("_")}
+        self.assertEqual(set(methods), set(wanted))
+        for name, (method, path, operation) in wanted.items():
+            recorder = Recorder()
+            parameters = [p for p in inspect.signature(methods[name]).parameters if p != "self"]
+            getattr(Operations(recorder), name)(**{p: "a/b" for p in parameters})
+            [(called, at, more)] = recorder.called
+            self.assertEqual((called, at), (method, re.sub(r"{\w+}", "a%2Fb", path)), name)
+            for place, argument in ("query", "query"), ("header", "headers"):
+                named = {p["name"]: "a/b" for p in operation.get("parameters", []) if p["in"] == place}
+                self.assertEqual(more.get(argument, {}), named, f"{name}: {place}")
+            self.assertEqual(more.get("body") == "a/b", "requestBody" in operation, name)
+            [answer] = [r["content"]["application/json"]["schema"]["$ref"] for r in operation["responses"].values() if "application/json" in r["content"]]
+            self.assertEqual(more["answer"], answer.rpartition("/")[2], name)
+            self.assertTrue(methods[name].__doc__, name)
+
     def test_every_operation_is_called(self) -> None:
-        document = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
-        offered = {(method.upper(), path) for path, of in document["paths"].items() for method in of}
-        called: set[tuple[str, str]] = set()
-        one = {"id": "c", "version": 3, "state": "STATE_ACTIVE"}
-
-        class Client(Circuits):
-            def _once(self, method: str, path: str, body: typing.Any, headers: dict[str, str]) -> dict[str, typing.Any]:
-                plain = path.partition("?")[0]
-                called.update((m, p) for m, p in offered if m == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", p), plain))
-                return {"circuit": one, "circuits": [one], "links": [], "maintenance": [{}] if method == "GET" else {}}
-
-        client = Client("http://nowhere", by="ann")
+        offered = {(method.upper(), path) for path, of in DOCUMENT["paths"].items() for method in of}
+        one, client, recorder = typing.cast(types.Circuit, {"id": "c", "version": 3}), Circuits("http://nowhere", by="ann"), Recorder()
+        client.operations = Operations(recorder)
         client.quote(terms(1)), client.request(terms(1)), client.request_all([terms(1)]), client.get("c"), list(client.list())
         client.commit("c"), client.extend("c", NIGHT), client.release("c"), client.activate("c"), client.deactivate("c")
-        client.modify(typing.cast(types.Circuit, one), rate_bits_per_second=1), client.reoptimise("c")
+        client.modify(one, rate_bits_per_second=1), client.reoptimise("c")
         client.calendar(), client.quota("p"), client.proposals("p"), client.usage("c"), client.statement("p")
         client.add_maintenance("m", end=NIGHT, reason="x", routers=["b"]), client.list_maintenance(), client.remove_maintenance("m")
+        called = {(m, p) for m, p in offered for by, at, _ in recorder.called if m == by and re.fullmatch(re.sub(r"{\w+}", "[^/]+", p), at)}
         self.assertEqual(offered - called, set(), "the client has no call for them")
 
     def test_what_is_not_offered_over_http_is_known(self) -> None:
-        document = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
-        offered = {operation["operationId"] for of in document["paths"].values() for operation in of.values()}
+        offered = {operation["operationId"] for of in DOCUMENT["paths"].values() for operation in of.values()}
         service = (REPOSITORY / "proto/millrace/circuits/v1/circuits.proto").read_text()
         self.assertEqual(set(re.findall(r"^  rpc (\w+)\(", service, re.MULTILINE)) - offered, {"Watch"}, "a stream, of Connect and gRPC only")
 
 
 class Types(unittest.TestCase):
     def test_the_types_are_those_of_the_document(self) -> None:
-        document = json.loads((REPOSITORY / "docs/reference/circuits-openapi.json").read_text())
-        names = {
-            "QuoteResponse": "Quote", "QuotaResponse": "Quota", "ReoptimiseResponse": "Reoptimised", "UsageResponse": "Usage",
-            "StatementResponse": "Statement", "AddMaintenanceResponse": "Maintained",
-        }
-        for name, schema in document["components"]["schemas"].items():
-            if name.endswith("Request") or name.endswith("Response") and name not in names or name == "Problem":
-                continue
-            if "properties" not in schema:
-                continue
-            keys = typing.get_type_hints(getattr(types, names.get(name, name)))
+        for name, schema in DOCUMENT["components"]["schemas"].items():
+            kind = getattr(types, name)
+            keys = typing.get_type_hints(kind)
             self.assertEqual(set(keys), set(schema["properties"]), name)
+            self.assertEqual(kind.__required_keys__, set(schema.get("required", [])), name)
             for key, hint in keys.items():
-                listed = schema["properties"][key].get("type") == "array"
-                self.assertEqual(typing.get_origin(hint) is list, listed, f"{name}.{key}")
-                integer = "integer" in schema["properties"][key].get("type", [])
-                self.assertEqual(hint is int, integer, f"{name}.{key}")
-                if integer and "string" in schema["properties"][key]["type"]:
-                    self.assertEqual(_numbers({"field": "", key: "7"})[key], 7, f"{name}.{key}")
+                said = schema["properties"][key]
+                self.assertEqual(typing.get_origin(hint) is list, said.get("type") == "array", f"{name}.{key}")
+                self.assertEqual(hint is int, "integer" in said.get("type", []), f"{name}.{key}")
+                self.assertEqual(typing.get_origin(hint) is typing.Literal, "enum" in said, f"{name}.{key}")
+                long = "string" in said.get("type", []) and "integer" in said["type"]
+                self.assertEqual(read({key: "7"}, name)[key], 7 if long else "7", f"{name}.{key}")
+
+    def test_numbers_are_read_at_every_depth(self) -> None:
+        answer = {"circuits": [{"id": "7", "version": "7", "slots": [{"rate_bits_per_second": "5"}], "later": "7"}], "next_page_token": "7"}
+        self.assertEqual(read(answer, "ListResponse"), {
+            "circuits": [{"id": "7", "version": 7, "slots": [{"rate_bits_per_second": 5}], "later": "7"}], "next_page_token": "7",
+        })
 
 
 if __name__ == "__main__":

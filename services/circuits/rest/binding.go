@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -56,7 +57,7 @@ func (b *binding) read(rule *annotations.HttpRule) error {
 		return fmt.Errorf("get, post or patch, not %T", p)
 	}
 	if len(rule.GetAdditionalBindings()) > 0 || rule.GetResponseBody() != "" || rule.GetSelector() != "" {
-		return fmt.Errorf("one path and the whole answer, no additional_bindings, response_body or selector")
+		return errors.New("one path and the whole answer, no additional_bindings, response_body or selector")
 	}
 	b.body = rule.GetBody() == "*"
 	if want := b.method != http.MethodGet; b.body != want || !b.body && rule.GetBody() != "" {
