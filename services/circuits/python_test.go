@@ -70,7 +70,7 @@ func TestPythonClient(t *testing.T) {
 	w := newWorld(t)
 	_, url := w.served(loggedIn)
 	out, err := python(t.Context(), url, "-m", "unittest", "discover", "-s", "tests", "-v").CombinedOutput()
-	if err != nil || !bytes.Contains(out, []byte("Ran 20 tests")) {
+	if err != nil || !bytes.Contains(out, []byte("Ran 21 tests")) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

@@ -75,6 +75,17 @@ class Service(unittest.TestCase):
         quota = self.circuits.quota("astro")
         self.assertEqual((quota["circuits"], quota["highest_bits_per_second"], quota["booked_gbit_hours"]), (3, 2 * GIGA, 48.0))
 
+    def test_a_volume_over_two_paths_says_which_ports_are_whose(self) -> None:
+        pair = {"source": "192.0.2.5/32", "destination": "198.51.100.9/32", "protocol": "tcp", "destination_ports": "5000-5009"}
+        minute: dict[str, typing.Any] = {"rate_bits_per_second": 0, "volume_bytes": 45 * GIGA, "end": NIGHT + timedelta(minutes=1), "pairs": [pair]}
+        with self.assertRaises(Refused) as no:
+            self.circuits.request(terms(0, **minute))
+        self.assertEqual(no.exception.code, "CAPACITY")
+        parts = self.circuits.request_all([terms(0, **minute)], max_paths=2, request_id="spread")
+        self.assertEqual([c["terms"]["volume_bytes"] for c in parts], [37_500_000_000, 7_500_000_000])
+        self.assertEqual([c["terms"]["pairs"][0]["destination_ports"] for c in parts], ["5000-5007", "5008-5009"])
+        self.assertEqual([c["id"] for c in self.circuits.list(request_id="spread")], [c["id"] for c in parts])
+
     def test_maintenance_says_whom_it_hits_and_keeps_others_off(self) -> None:
         noc, one = Circuits(URL, token=os.environ["MILLRACE_NOC_TOKEN"]), self.circuits.request(terms(4))
         links = [hop["link"] for hop in one["path"]]

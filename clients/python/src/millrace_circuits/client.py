@@ -56,17 +56,20 @@ class Circuits:
 
     def request_all(
         self, terms: Sequence[Terms], *, repeat: Optional[Repeat] = None, commit: bool = True, request_id: Optional[str] = None,
-        dry_run: bool = False,
+        dry_run: bool = False, max_paths: int = 1,
     ) -> List[Circuit]:
         """Book several circuits of one project, or one for each of several windows: all of them or none.
 
-        dry_run books nothing: the answer is what would be booked, and a refusal is raised as it would be.
+        max_paths spreads one volume over so many circuits at most; each has its volume_bytes, and its part of the ports
+        of each pair. dry_run books nothing: the answer is what would be booked, and a refusal is raised as it would be.
         """
         body: RequestAllRequest = {"by": self._by, "terms": list(terms), "commit": commit, "request_id": request_id or uuid.uuid4().hex}
         if repeat is not None:
             body["repeat"] = repeat
         if dry_run:
             body["dry_run"] = True
+        if max_paths > 1:
+            body["max_paths"] = max_paths
         answer = self.operations.request_all(body)
         if answer.get("refusal"):
             raise refused(answer["refusal"])
