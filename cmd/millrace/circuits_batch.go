@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
 )
 
 // batchFlags are for terms that become several circuits.
@@ -36,6 +37,8 @@ func (f *batchFlags) read() (*circuitsv1.RequestAllRequest, error) {
 	switch {
 	case again && !known:
 		return nil, coded{fmt.Errorf("--repeat %s: day or week", cmp.Or(f.every, "is missing")), exitUsage}
+	case f.paths < 1 || f.paths > admit.MaxSpread:
+		return nil, coded{fmt.Errorf("--paths %d: 1 to %d", f.paths, admit.MaxSpread), exitUsage}
 	case again:
 		return &circuitsv1.RequestAllRequest{Repeat: &circuitsv1.Repeat{Every: every, Times: f.times, TimeZone: f.zone}, MaxPaths: f.paths}, nil
 	case f.paths != 1:

@@ -65,6 +65,8 @@ func TestCircuitsOfOneRequest(t *testing.T) {
 		{"quote", []string{"--rate", "5000", "--repeat", "week", "--times", "3"}, exitUnmet, []string{"CAPACITY: terms[0], window 2 of 3: no room"}, &circuitsv1.Repeat{Every: circuitsv1.Every_EVERY_WEEK, Times: 3}, true, 1},
 		{"quote", []string{"--volume", "1", "--paths", "2", "--pair", "192.0.2.5/32,198.51.100.9/32,tcp,any,5000-5009"}, 0, []string{"carries 1000000000 bytes", "to port 5008-5009"}, nil, true, 2},
 		{"request", []string{"--volume", "1", "--paths", "2", "--pair", "192.0.2.5/32,198.51.100.9/32,tcp,any,5000-5009"}, 0, []string{"2 circuits of request", "p1"}, nil, false, 2},
+		{"request", []string{"--volume", "1", "--paths", "0"}, exitUsage, nil, nil, false, 0},
+		{"request", []string{"--volume", "1", "--paths", "9"}, exitUsage, nil, nil, false, 0},
 		{"request", []string{"--rate", "1000", "--repeat", "month", "--times", "3"}, exitUsage, nil, nil, false, 0},
 		{"request", []string{"--rate", "1000", "--times", "3"}, exitUsage, nil, nil, false, 0},
 	} {

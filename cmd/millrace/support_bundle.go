@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"connectrpc.com/connect"
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -133,9 +133,12 @@ func inventoryOf(config string) string {
 		return cfg.Inventory
 	}
 	raw, err := os.ReadFile(config)
-	named := struct{ Inventory string }{}
-	if err != nil || yaml.Unmarshal(raw, &named) != nil || named.Inventory == "" {
+	named := inventoryLine.FindSubmatch(raw)
+	if err != nil || named == nil {
 		return ""
 	}
-	return under(filepath.Dir(config), named.Inventory)
+	return under(filepath.Dir(config), string(named[1]))
 }
+
+// inventoryLine finds the file also in what is no YAML.
+var inventoryLine = regexp.MustCompile(`(?m)^inventory:\s*["']?([^"'#\s]+)`)

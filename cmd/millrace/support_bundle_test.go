@@ -75,6 +75,28 @@ func TestNoSecretIsInTheBundle(t *testing.T) {
 	t.Run("configuration that is refused", func(t *testing.T) { bundleWithoutSecrets(t, "http://root:"+planted+"6@127.0.0.1:1") })
 }
 
+// The inventory is found by its line where a configuration is none.
+func TestTheInventoryOfAConfigurationThatIsNone(t *testing.T) {
+	folder := t.TempDir()
+	for text, want := range map[string]string{
+		"a: [\ninventory: devices.yaml # of all\n":     filepath.Join(folder, "devices.yaml"),
+		"{\ninventory: \"/etc/millrace/devices.yaml\"": "/etc/millrace/devices.yaml",
+		"unknown_key: 1\ninventory: 'x.yaml'\n":        filepath.Join(folder, "x.yaml"),
+		"a: [\n  inventory: other.yaml\n":              "",
+	} {
+		file := filepath.Join(folder, "millrace.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := inventoryOf(file); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := inventoryOf(filepath.Join(folder, "none.yaml")); got != "" {
+		t.Errorf("without a file: %q", got)
+	}
+}
+
 func bundleWithoutSecrets(t *testing.T, endpoints string) {
 	t.Helper()
 	folder, args := plant(t, endpoints)

@@ -1,7 +1,6 @@
 package circuits
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/traffic"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -31,8 +31,18 @@ func checkSpread(ask *circuitsv1.RequestAllRequest) error {
 	case between(t):
 		return ofTerms(part{}, wrong("from_port", "what is between two ports is not spread over several paths: frames of a flow have one"))
 	}
-	_, err := divided(t, slices.Repeat([]int64{1}, int(n))) // whether the pairs have enough ports
+	_, err := divided(t, []int64{1, 1}) // whether there are ports at all
 	return err
+}
+
+// most is over how many circuits a volume is spread at the most: each has ports of each pair.
+func most(t *circuitsv1.Terms, paths int) int {
+	for _, p := range t.GetPairs() {
+		if m, err := traffic.Read(p); err == nil { // checkTerms has read it
+			paths = min(paths, m.Ports())
+		}
+	}
+	return paths
 }
 
 // spread are the circuits that carry a volume together.
@@ -44,16 +54,35 @@ func (b *book) spread(ids []string, p part, now time.Time) ([]part, error) {
 	if err != nil {
 		return nil, ofTerms(p, err)
 	}
+	ids = ids[:most(p.terms, len(ids))]
 	asked.ID = strings.Join(ids, "+") // which is no circuit's
 	parts, no := b.admit.Spread(asked, ids)
-	if no != nil {
-		return nil, ofTerms(p, b.refusal(no, p.terms, asked))
+	switch {
+	case no != nil && no.Field == admit.MorePaths:
+		return nil, b.refusedSpread(no, p.terms, asked, ids)
+	case no != nil:
+		return nil, ofTerms(p, b.refusedSpread(no, p.terms, asked, ids))
 	}
 	bytes := make([]int64, len(parts))
 	for i := range parts {
 		bytes[i] = parts[i].Bytes
 	}
 	return divided(p.terms, bytes)
+}
+
+// refusedSpread is a refusal of a volume over several paths. What is in the way is beside the parts, which are no longer
+// in the book, so maintenance that leaves the volume its highest rate counts as well.
+func (b *book) refusedSpread(no *admit.Refusal, t *circuitsv1.Terms, asked admit.Request, ids []string) error {
+	anyRate := asked
+	anyRate.Rate = 0
+	out := b.refusalOf(no, t, anyRate)
+	asked.Cap = calendar.Hard
+	if no.Code == admit.Capacity && !t.GetAboveSoftCap() && b.caps().hard != b.caps().soft && b.admit.Spreads(asked, ids) {
+		terms := proto.CloneOf(t)
+		terms.AboveSoftCap = true
+		out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: aboveSoftCap, Terms: terms})
+	}
+	return refused{out}
 }
 
 // divided are terms of circuits that carry so many bytes each, and of the flows those of a part of the ports.

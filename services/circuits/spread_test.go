@@ -87,21 +87,63 @@ func TestAVolumeThatCannotBeSpread(t *testing.T) {
 		change func(*circuitsv1.RequestAllRequest)
 		field  string
 	}{
-		"fewer than none":                       {func(r *circuitsv1.RequestAllRequest) { r.MaxPaths = -1 }, "max_paths"},
-		"too many":                              {func(r *circuitsv1.RequestAllRequest) { r.MaxPaths = 9 }, "max_paths"},
-		"two volumes":                           {func(r *circuitsv1.RequestAllRequest) { r.Terms = append(r.Terms, w.volume(1)) }, "max_paths"},
-		"repeated":                              {func(r *circuitsv1.RequestAllRequest) { r.Repeat = &circuitsv1.Repeat{} }, "max_paths"},
-		"a rate":                                {func(r *circuitsv1.RequestAllRequest) { r.Terms = []*circuitsv1.Terms{w.terms("a", "b", 1)} }, "terms[0].volume_bytes"},
-		"no router":                             {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].To = "nowhere" }, "terms[0].to"},
-		"too few ports":                         {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].Pairs[0].DestinationPorts = "80" }, "terms[0].pairs"},
-		"any ports":                             {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].Pairs[0].DestinationPorts = "" }, "terms[0].pairs"},
-		"the quota of both":                     {func(*circuitsv1.RequestAllRequest) {}, "terms[0].rate_bits_per_second"},
+		"fewer than none":   {func(r *circuitsv1.RequestAllRequest) { r.MaxPaths = -1 }, "max_paths"},
+		"too many":          {func(r *circuitsv1.RequestAllRequest) { r.MaxPaths = 9 }, "max_paths"},
+		"two volumes":       {func(r *circuitsv1.RequestAllRequest) { r.Terms = append(r.Terms, w.volume(1)) }, "max_paths"},
+		"repeated":          {func(r *circuitsv1.RequestAllRequest) { r.Repeat = &circuitsv1.Repeat{} }, "max_paths"},
+		"a rate":            {func(r *circuitsv1.RequestAllRequest) { r.Terms = []*circuitsv1.Terms{w.terms("a", "b", 1)} }, "terms[0].volume_bytes"},
+		"no router":         {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].To = "nowhere" }, "terms[0].to"},
+		"too few ports":     {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].Pairs[0].DestinationPorts = "80" }, "terms[0].pairs"},
+		"any ports":         {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].Pairs[0].DestinationPorts = "" }, "terms[0].pairs"},
+		"the quota of both": {func(*circuitsv1.RequestAllRequest) {}, "terms[0].rate_bits_per_second"},
+		"fewer ports than paths, and enough: granted": {func(r *circuitsv1.RequestAllRequest) {
+			r.MaxPaths, r.Terms[0].VolumeBytes, r.Terms[0].Pairs[0].DestinationPorts = 8, minute, "5000-5001"
+		}, ""},
+		"one more circuit": {func(r *circuitsv1.RequestAllRequest) {
+			r.Terms[0].VolumeBytes, r.Terms[0].RateBitsPerSecond = minute*3/4, reservable/4
+		}, "max_paths"},
 		"on one path, without traffic: granted": {func(r *circuitsv1.RequestAllRequest) { r.Terms[0].Pairs, r.Terms[0].VolumeBytes = nil, minute }, ""},
 	} {
-		ask := &circuitsv1.RequestAllRequest{RequestId: "r", Terms: []*circuitsv1.Terms{w.volume(minute * 2)}, MaxPaths: 2}
+		ask := &circuitsv1.RequestAllRequest{RequestId: "r", Terms: []*circuitsv1.Terms{w.volume(minute * 2)}, MaxPaths: 2, DryRun: true}
 		tc.change(ask)
-		if _, err := w.requestSpread(c, ask); refusalIn(err).GetField() != tc.field {
-			t.Errorf("%s: %v, field %q; want %q", name, err, refusalIn(err).GetField(), tc.field)
+		got, err := w.requestSpread(c, ask)
+		no := refusalIn(err)
+		if got.GetRefusal() != nil {
+			no = got.GetRefusal()
 		}
+		if no.GetField() != tc.field || tc.field == "" && err != nil {
+			t.Errorf("%s: %v, field %q; want %q", name, err, no.GetField(), tc.field)
+		}
+	}
+}
+
+// What is in the way of the rest of a volume is maintenance that leaves each of its circuits the highest rate, and not
+// two of them; below the hard cap there is room.
+func TestWhatASpreadIsRefusedForAndOffered(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.HardShare = 1000
+	w.link("a-c", false)
+	c := w.start()
+	half := noon.Add(time.Hour + 30*time.Second)
+	_, err := (&api{c}).AddMaintenance(t.Context(), connect.NewRequest(&circuitsv1.AddMaintenanceRequest{
+		Id: "CHG-1", Links: []string{linkID("a", "b")}, Start: timestamppb.New(noon.Add(time.Hour)), End: timestamppb.New(half), LeftBitsPerSecond: reservable, By: "noc", Reason: "optics",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := &circuitsv1.RequestAllRequest{RequestId: "v", Terms: []*circuitsv1.Terms{w.volume(minute)}, MaxPaths: 2, DryRun: true}
+	ask.Terms[0].RateBitsPerSecond = reservable / 2
+	got, err := w.requestSpread(c, ask)
+	no := got.GetRefusal()
+	if err != nil || no.GetCode() != "CAPACITY" || len(no.GetBlockers()) != 1 || !slices.Equal(no.GetBlockers()[0].GetMaintenance(), []string{"CHG-1"}) {
+		t.Fatalf("%v, %v", no, err)
+	}
+	at := slices.IndexFunc(no.GetOffers(), func(o *circuitsv1.Offer) bool { return o.GetKind() == aboveSoftCap })
+	if at < 0 {
+		t.Fatalf("offers %v", no.GetOffers())
+	}
+	ask.Terms[0], ask.Commit = no.GetOffers()[at].GetTerms(), false // an operator commits it
+	if held, err := (&api{c}).RequestAll(t.Context(), connect.NewRequest(ask)); err != nil || len(held.Msg.GetCircuits()) != 2 {
+		t.Errorf("above the soft cap: %v, %v", held, err)
 	}
 }

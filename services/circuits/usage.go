@@ -52,10 +52,18 @@ func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time)
 	return begin, end, nil
 }
 
+// onItsWay is how long a count may need from a router to the store.
+const onItsWay = time.Minute
+
 // unheard reports whether a circuit between ports was active, and the router at one of its ports said nothing: 0 would
-// then be no count. Routers that cannot count what circuits for packets send, as Junos, are not looked for.
-func unheard(c *circuitsv1.Circuit, u *flowv1.CircuitUsage, from, to time.Time) bool {
-	return between(c.GetTerms()) && !(u.GetCounted() && u.GetReturnCounted()) && statement.Of(c, from.Unix(), to.Unix()).Active > 0
+// then be no count. Of the last minute nothing may have come yet. Routers that cannot count what circuits for packets
+// send, as Junos, are not looked for.
+func unheard(c *circuitsv1.Circuit, u *flowv1.CircuitUsage, from, to, now time.Time) bool {
+	if latest := now.Add(-onItsWay); to.After(latest) {
+		to = latest
+	}
+	silent := between(c.GetTerms()) && !(u.GetCounted() && u.GetReturnCounted())
+	return silent && from.Before(to) && statement.Of(c, from.Unix(), to.Unix()).Active > 0
 }
 
 // sent asks the flow store, and answers of as many circuits as were requested.
@@ -98,7 +106,7 @@ func (a *api) Usage(ctx context.Context, r *connect.Request[circuitsv1.UsageRequ
 	if err != nil {
 		return nil, answer(err)
 	}
-	out.StepSeconds, out.CarriedUnknown = said.GetStepSeconds(), unheard(c, said.GetCircuits()[0], from, to)
+	out.StepSeconds, out.CarriedUnknown = said.GetStepSeconds(), unheard(c, said.GetCircuits()[0], from, to, now)
 	for _, p := range said.GetCircuits()[0].GetPoints() {
 		point := &circuitsv1.UsagePoint{
 			Time: p.GetTime(), InProfileOctets: int64(p.GetInProfileOctets()), InProfilePackets: int64(p.GetInProfilePackets()),
@@ -206,7 +214,7 @@ func (a *api) carried(ctx context.Context, out *circuitsv1.StatementResponse, ci
 			addSent(line, some[i].GetTerms(), u)
 			out.Total.CarriedOctets += line.GetCarriedOctets()
 			out.Total.ExcessOctets += line.GetExcessOctets()
-			if unheard(some[i], u, first, out.GetTo().AsTime()) {
+			if unheard(some[i], u, first, out.GetTo().AsTime(), a.c.deps.Now()) {
 				line.CarriedUnknown, out.Total.CarriedUnknown, out.CarriedUnknown = true, true, true
 			}
 		}

@@ -128,18 +128,21 @@ func TestWhatARouterDidNotSayIsNotNothing(t *testing.T) {
 		circuit  *circuitsv1.Circuit
 		said     *flowv1.CircuitUsage
 		from, to float64
+		now      float64
 		want     bool
 	}{
-		"both":                   {frames, both, 0, 5, false},
-		"only from_port":         {frames, near, 0, 5, true},
-		"only to_port":           {frames, far, 0, 5, true},
-		"neither":                {frames, &flowv1.CircuitUsage{}, 3, 5, true},
-		"before it was active":   {frames, &flowv1.CircuitUsage{}, 0, 2, false},
-		"after it was active":    {frames, &flowv1.CircuitUsage{}, 4, 5, false},
-		"a circuit for packets":  {pairs, near, 0, 5, false},
-		"one that no router has": {pairs, &flowv1.CircuitUsage{}, 0, 5, false},
+		"both":                     {frames, both, 0, 5, 6, false},
+		"only from_port":           {frames, near, 0, 5, 6, true},
+		"only to_port":             {frames, far, 0, 5, 6, true},
+		"neither":                  {frames, &flowv1.CircuitUsage{}, 3, 5, 6, true},
+		"before it was active":     {frames, &flowv1.CircuitUsage{}, 0, 2, 6, false},
+		"after it was active":      {frames, &flowv1.CircuitUsage{}, 4, 5, 6, false},
+		"active for half a minute": {frames, near, 0, 2 + 1.0/120, 2 + 1.0/120, false},
+		"active for two minutes":   {frames, near, 0, 2 + 1.0/30, 2 + 1.0/30, true},
+		"a circuit for packets":    {pairs, near, 0, 5, 6, false},
+		"one that no router has":   {pairs, &flowv1.CircuitUsage{}, 0, 5, 6, false},
 	} {
-		if got := unheard(c.circuit, c.said, atHour(c.from).AsTime(), atHour(c.to).AsTime()); got != c.want {
+		if got := unheard(c.circuit, c.said, atHour(c.from).AsTime(), atHour(c.to).AsTime(), atHour(c.now).AsTime()); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -19,6 +19,8 @@ type ask struct {
 	// those and links of other administrative groups.
 	excluded, risky, barred []bool
 	via                     []int32
+	// effort is what this search has in common with others; nil: it has all of its own.
+	effort *effort
 	// maxDelay and maxHops are bounds that are always there.
 	maxDelay int64
 	maxHops  int32

@@ -55,11 +55,26 @@ type search struct {
 }
 
 func (a *ask) search(cost []uint32) search {
-	return search{ask: a, cost: cost, mostPieces: maxPieces, mostLabels: maxLabels}
+	s := search{ask: a, cost: cost, mostPieces: maxPieces, mostLabels: maxLabels}
+	if a.effort != nil {
+		s.mostPieces, s.mostLabels = a.effort.pieces, a.effort.labels
+	}
+	return s
+}
+
+// effort is what several searches may make of labels and of pieces together.
+type effort struct{ labels, pieces int }
+
+// spend takes what a search has made.
+func (e *effort) spend(s *search) {
+	if e != nil {
+		e.labels, e.pieces = max(e.labels-len(s.labels), 0), max(e.pieces-s.pieces, 0)
+	}
 }
 
 // run calls accept with the label of each path that is found, until it is content; the path is nil if it never is.
 func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
+	defer func() { s.effort.spend(s) }()
 	s.settled = make([][]int32, s.graph.Nodes()*(len(s.via)+1))
 	s.left = s.toEnd(s.cost)
 	s.push(label{node: s.from, link: -1, parent: -1, free: first})

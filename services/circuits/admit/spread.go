@@ -14,17 +14,23 @@ const maxHalvings = 16
 
 // Spread divides a volume among circuits that carry it together: the first has as much as any path carries by the
 // deadline, each next one as much as any path carries beside those before it, and the last one what is left. They have
-// ids in their order; those that are not needed are not used. Each part is a request that is granted once those before
-// it are entered. The book is afterwards what it was.
+// ids in their order, none of which is the request's; those that are not needed are not used. Each part is a request
+// that is granted once those before it are entered. The book is afterwards what it was.
 //
 // The path that carries most may leave less to the others than another one would. So a volume may be refused that
 // another choice of paths carries.
 func (b *Book) Spread(r Request, ids []string) ([]Request, *Refusal) {
+	return b.spreadWithin(r, ids, effort{labels: maxLabels, pieces: maxPieces})
+}
+
+// spreadWithin has an effort for the searches for parts, and as much again for those for a deadline.
+func (b *Book) spreadWithin(r Request, ids []string, e effort) ([]Request, *Refusal) {
 	if r.Bytes == 0 {
 		return nil, badRequest("bytes", "only a volume is spread over several circuits")
 	}
 	var refusal *Refusal
-	s := b.spread(r, ids, func(left Request) { _, refusal = b.DecideOnly(left) })
+	forParts, forDeadline := e, e
+	s := b.spread(r, ids, &forParts, func(left Request) { _, refusal = b.DecideOnly(left) })
 	switch {
 	case s.done:
 		return s.parts, nil
@@ -33,11 +39,22 @@ func (b *Book) Spread(r Request, ids []string) ([]Request, *Refusal) {
 		return nil, refusal
 	}
 	if refusal == nil {
-		refusal = &Refusal{Code: Capacity, Reason: "one more circuit carries it"}
+		refusal = &Refusal{Code: Capacity, Field: MorePaths, Reason: "one more circuit carries it"}
 	}
 	refusal.Reason = fmt.Sprintf("%d of %d bytes are there by the deadline, by %d circuits; of the rest: %s", s.carried, r.Bytes, len(s.parts), refusal.Reason)
-	b.offerSpread(refusal, r, ids, s)
+	if s.givenUp {
+		refusal.Code, refusal.GivenUp = SearchBound, append(refusal.GivenUp, LessVolume)
+	}
+	b.offerSpread(refusal, r, ids, s, &forDeadline)
 	return nil, refusal
+}
+
+// MorePaths is the field of a refusal where one more circuit would carry what is left.
+const MorePaths = "max_paths"
+
+// Spreads reports whether Spread divides a volume.
+func (b *Book) Spreads(r Request, ids []string) bool {
+	return b.spread(r, ids, &effort{labels: maxLabels, pieces: maxPieces}, nobodyAsks).done
 }
 
 // spreading is how a volume is divided, as far as that goes.
@@ -47,10 +64,12 @@ type spreading struct {
 	carried int64
 	// done: the parts carry all of it.
 	done bool
+	// givenUp: a search met its bound, and there may be more.
+	givenUp bool
 }
 
 // spread calls with what is left, if something is, before the parts are removed from the book.
-func (b *Book) spread(r Request, ids []string, with func(left Request)) (s spreading) {
+func (b *Book) spread(r Request, ids []string, e *effort, with func(left Request)) (s spreading) {
 	defer func() {
 		for _, p := range s.parts {
 			if err := b.Remove(p.ID); err != nil {
@@ -61,9 +80,9 @@ func (b *Book) spread(r Request, ids []string, with func(left Request)) (s sprea
 	left := r
 	for _, id := range ids {
 		left.ID = id
-		if !b.enterPart(&s, left) {
+		if !b.enterPart(&s, left, e) {
 			part := left
-			if part.Bytes = min(b.mostBytes(left), left.Bytes); part.Bytes == 0 || !b.enterPart(&s, part) {
+			if part.Bytes = min(b.mostBytes(&s, left, e), left.Bytes); part.Bytes == 0 || !b.enterPart(&s, part, e) {
 				break
 			}
 		}
@@ -78,12 +97,14 @@ func (b *Book) spread(r Request, ids []string, with func(left Request)) (s sprea
 }
 
 // enterPart enters a part where it is granted.
-func (b *Book) enterPart(s *spreading, part Request) bool {
+func (b *Book) enterPart(s *spreading, part Request, e *effort) bool {
 	a, refusal := b.look(part)
 	if refusal != nil {
 		return false
 	}
+	a.effort = e
 	found := a.find()
+	s.givenUp = s.givenUp || found.givenUp
 	if !found.found() || b.Enter(*a.granted(found)) != nil {
 		return false
 	}
@@ -92,22 +113,27 @@ func (b *Book) enterPart(s *spreading, part Request) bool {
 }
 
 // mostBytes is how many a path carries by the deadline. Less than a byte is nothing.
-func (b *Book) mostBytes(r Request) int64 {
+func (b *Book) mostBytes(s *spreading, r Request, e *effort) int64 {
 	a, refusal := b.look(r)
 	if refusal != nil {
 		return 0
 	}
-	most, _ := a.mostVolume()
+	a.effort = e
+	most, givenUp := a.mostVolume()
+	s.givenUp = s.givenUp || givenUp
 	return most / 8
 }
 
 // offerSpread offers as many bytes as the parts carry, and a deadline by which as many parts carry all.
-func (b *Book) offerSpread(to *Refusal, r Request, ids []string, s spreading) {
+func (b *Book) offerSpread(to *Refusal, r Request, ids []string, s spreading, e *effort) {
 	less := r
 	less.Bytes = s.carried
 	to.Offers = []Offer{{Kind: LessVolume, Change: thousandths(r.Bytes-less.Bytes, r.Bytes), Request: less}}
-	later := r
-	if later.End = b.spreadBy(r, ids); later.End == 0 {
+	later, givenUp := r, false
+	if later.End, givenUp = b.spreadBy(r, ids, e); givenUp {
+		to.GivenUp = append(to.GivenUp, LaterDeadline)
+	}
+	if later.End == 0 {
 		return
 	}
 	o := Offer{Kind: LaterDeadline, Change: thousandths(later.End-r.End, r.End-r.Start), Request: later}
@@ -119,32 +145,39 @@ func (b *Book) offerSpread(to *Refusal, r Request, ids []string, s spreading) {
 }
 
 // spreadBy is a deadline by which so many circuits carry a volume, or 0. It need not be the first one: with a later
-// deadline the parts are others.
-func (b *Book) spreadBy(r Request, ids []string) int64 {
+// deadline the parts are others. All of its searches have one effort between them, for others wait meanwhile.
+func (b *Book) spreadBy(r Request, ids []string, e *effort) (end int64, givenUp bool) {
 	early := r.End
 	for range maxDoublings {
 		r.End = r.Start + 2*min(r.End-r.Start, (calendar.Forever-1-r.Start)/2)
-		if b.spread(r, ids, nobodyAsks).done {
-			return b.spreadBetween(r, ids, early, r.End)
+		switch s := b.spread(r, ids, e, nobodyAsks); {
+		case s.done:
+			return b.spreadBetween(r, ids, early, e)
+		case s.givenUp:
+			return 0, true
 		}
 		early = r.End
 	}
-	return 0
+	return 0, false
 }
 
 // spreadBetween draws a deadline that is enough near to one that is not.
-func (b *Book) spreadBetween(r Request, ids []string, early, late int64) int64 {
+func (b *Book) spreadBetween(r Request, ids []string, early int64, e *effort) (late int64, givenUp bool) {
+	late = r.End
 	for range maxHalvings {
 		if r.End = early + (late-early)/2; r.End == early {
 			break
 		}
-		if b.spread(r, ids, nobodyAsks).done {
+		switch s := b.spread(r, ids, e, nobodyAsks); {
+		case s.done:
 			late = r.End
-		} else {
+		case s.givenUp:
+			return late, true
+		default:
 			early = r.End
 		}
 	}
-	return late
+	return late, false
 }
 
 func nobodyAsks(Request) {}

@@ -156,7 +156,7 @@ func TestWhatIsSpreadAndWhatIsOfferedInstead(t *testing.T) {
 			},
 		}},
 		"one more would": {Request{Bytes: 70 * second, Rate: 2 * gbit}, nil, Refusal{
-			Code: Capacity, Reason: "7500000000 of 8750000000 bytes are there by the deadline, by 3 circuits; of the rest: one more circuit carries it",
+			Code: Capacity, Field: MorePaths, Reason: "7500000000 of 8750000000 bytes are there by the deadline, by 3 circuits; of the rest: one more circuit carries it",
 			Offers: []Offer{
 				{Kind: LessVolume, Change: 143, Request: Request{Bytes: 60 * second, Rate: 2 * gbit, Window: until(10)}},
 				{Kind: LaterDeadline, Change: 200, Request: Request{Bytes: 70 * second, Rate: 2 * gbit, Window: until(12)}},
@@ -198,6 +198,40 @@ func TestWhatIsSpreadAndWhatIsOfferedInstead(t *testing.T) {
 }
 
 func until(end int64) calendar.Window { return calendar.Window{End: end} }
+
+// All parts have one effort between them, as have all deadlines; where it is spent there may be more than is said.
+func TestASpreadIsGivenUpWhenItsEffortIsSpent(t *testing.T) {
+	b, ids := twoWays(t), []string{"1", "2"}
+	q := Request{ID: "v", From: "a", To: "d", Bytes: 121 * gbit / 8, Window: until(10)}
+	left := effort{labels: maxLabels, pieces: maxPieces}
+	if s := b.spread(q, ids, &left, nobodyAsks); s.done || s.givenUp || s.carried != 120*gbit/8 {
+		t.Fatalf("%+v", s)
+	}
+	needs := effort{labels: maxLabels - left.labels, pieces: maxPieces - left.pieces}
+	for name, c := range map[string]struct {
+		effort effort
+		code   Code
+	}{
+		"enough for all":         {effort{labels: maxLabels, pieces: maxPieces}, Capacity},
+		"enough for the parts":   {needs, Capacity},
+		"too few partial paths":  {effort{labels: needs.labels - 1, pieces: maxPieces}, SearchBound},
+		"too little of profiles": {effort{labels: maxLabels, pieces: needs.pieces - 1}, SearchBound},
+	} {
+		parts, no := b.spreadWithin(q, ids, c.effort)
+		later := slices.ContainsFunc(no.Offers, func(o Offer) bool { return o.Kind == LaterDeadline })
+		if given := slices.Contains(no.GivenUp, LessVolume); parts != nil || no.Code != c.code || given != (c.code == SearchBound) || slices.Contains(no.GivenUp, LaterDeadline) == (name == "enough for all") {
+			t.Errorf("%s: %v, %+v", name, parts, no)
+		}
+		if name == "enough for all" && !later {
+			t.Errorf("no later deadline is offered: %+v", no)
+		}
+		for _, o := range no.Offers {
+			if _, refused := b.Spread(o.Request, ids); refused != nil {
+				t.Errorf("%s: what is offered is refused: %+v", name, refused)
+			}
+		}
+	}
+}
 
 // The path that carries most takes a link of both others: another choice would carry all.
 func TestASpreadBeginsWithThePathThatCarriesMost(t *testing.T) {

@@ -40,7 +40,6 @@ var (
 	errFamilies = errors.New("both prefixes are of one family")
 	errPorts    = errors.New("ports are those of protocol tcp or udp")
 	errNoPort   = errors.New("no packet has port 0; the first is 1")
-	errDivide   = errors.New("flows are divided by a range of ports")
 )
 
 // Read reads a pair.
@@ -102,14 +101,14 @@ func has(r *document.PortRange, port uint16) bool {
 // in proportion to the bytes, one at least. The ports are those of the destination where they are a range of enough,
 // else those of the source.
 func (m Match) Divide(bytes []int64) ([]Match, error) {
+	if m.Ports() < len(bytes) {
+		return nil, fmt.Errorf("flows are divided by port: name a range of %d source or destination ports at least", len(bytes))
+	}
 	of := func(m *Match) **document.PortRange { return &m.DstPort }
 	if count(m.DstPort) < len(bytes) {
 		of = func(m *Match) **document.PortRange { return &m.SrcPort }
 	}
 	all := *of(&m)
-	if count(all) < len(bytes) {
-		return nil, fmt.Errorf("%w: it has none of %d at least", errDivide, len(bytes))
-	}
 	out := make([]Match, len(bytes))
 	next := int(all.First)
 	for i, n := range inProportion(count(all), bytes) {
@@ -119,6 +118,9 @@ func (m Match) Divide(bytes []int64) ([]Match, error) {
 	}
 	return out, nil
 }
+
+// Ports is among how many circuits the flows of a match can be divided.
+func (m Match) Ports() int { return max(count(m.SrcPort), count(m.DstPort)) }
 
 // count is how many ports a range has. All ports are no range: clients take theirs from some part of them.
 func count(r *document.PortRange) int {

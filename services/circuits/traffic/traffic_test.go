@@ -150,7 +150,7 @@ func TestFlowsThatCannotBeDivided(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if parts, err := m.Divide([]int64{1, 1}); err == nil || err.Error() != "flows are divided by a range of ports: it has none of 2 at least" {
+		if parts, err := m.Divide([]int64{1, 1}); err == nil || err.Error() != "flows are divided by port: name a range of 2 source or destination ports at least" {
 			t.Errorf("%v: %v, %v", p, parts, err)
 		}
 	}

@@ -29,6 +29,7 @@ const fields: Record<string, Field> = {
   include_all: "includeAll",
   exclude: "exclude",
   exclude_risk_groups: "excludeRiskGroups",
+  max_paths: "paths",
 };
 
 /** A refusal that is about a field, in the service's words; none where it is about the whole request. */
