@@ -26,8 +26,9 @@ type vendor struct {
 	Text func(compile.RouterPlan) (string, error)
 	// Driver connects to routers, sends and verifies entries and finds conflicts: services/push/driver/<vendor>.
 	Driver func(*tls.Config) driver.Opener
-	// CircuitPorts: circuits between ports may end at these routers, because Render writes their attachments.
-	CircuitPorts bool
+	// Frames is how the routers carry the frames of circuits between ports, whose attachments Render writes; with
+	// compile.FramesNone it refuses them.
+	Frames compile.Frames
 }
 
 // vendors has a row for each of device.OSes. It stands here because services/policy and services/push, which use its
@@ -36,8 +37,8 @@ var vendors = map[device.OS]vendor{
 	device.OSMillrace: {
 		Syntax: "openconfig", Encoding: configentry.JSONIETF,
 		Render: renderopenconfig.Entries, Text: renderopenconfig.Text,
-		Driver:       func(c *tls.Config) driver.Opener { return driveopenconfig.Opener{Credentials: c} },
-		CircuitPorts: true,
+		Driver: func(c *tls.Config) driver.Opener { return driveopenconfig.Opener{Credentials: c} },
+		Frames: compile.FramesVXLAN,
 	},
 	device.OSJunos: {
 		Syntax: "junos", Encoding: configentry.JunosText,
@@ -45,6 +46,7 @@ var vendors = map[device.OS]vendor{
 		Driver: func(c *tls.Config) driver.Opener {
 			return drivejunos.Opener{Credentials: c, Profile: drivejunos.Junos244}
 		},
+		Frames: compile.FramesMPLS,
 	},
 }
 
@@ -52,7 +54,7 @@ var vendors = map[device.OS]vendor{
 func renderers() policy.Renderers {
 	out := policy.Renderers{}
 	for os, v := range vendors {
-		out[os] = policy.Renderer{Syntax: v.Syntax, Encoding: v.Encoding, Entries: v.Render, Text: v.Text, CircuitPorts: v.CircuitPorts}
+		out[os] = policy.Renderer{Syntax: v.Syntax, Encoding: v.Encoding, Entries: v.Render, Text: v.Text, Frames: v.Frames}
 	}
 	return out
 }

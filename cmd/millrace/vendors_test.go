@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 // missing lists what a table of vendors lacks for some operating systems: whole rows, and columns of rows.
@@ -64,16 +65,20 @@ func TestARowThatIsNotFilledInIsNamed(t *testing.T) {
 	}
 }
 
-// TestCircuitPortsSaysWhatTheRendererWrites: a plan with an end of a circuit is refused by those, and only those, whose
-// row says no.
-func TestCircuitPortsSaysWhatTheRendererWrites(t *testing.T) {
-	plan := compile.RouterPlan{Router: "wr", Attachments: []compile.Attachment{{
-		Circuit: "c-1", Name: compile.AttachmentName("c-1"), End: "from", Port: "ge-w1", VLAN: 100, Number: 5,
-		Local: netip.MustParseAddr("198.18.0.10"), Remote: netip.MustParseAddr("198.18.0.11"),
-	}}}
+// TestFramesSaysWhatTheRendererWrites: a plan with an end of a circuit is refused by those, and only those, whose row
+// says that they carry no frames.
+func TestFramesSaysWhatTheRendererWrites(t *testing.T) {
+	far := netip.MustParseAddr("10.255.0.2")
+	plan := compile.RouterPlan{
+		Router: "wr", Queues: []document.Queue{{Name: "circuits", ID: 1, Weight: 80}}, LSPs: []compile.LSP{{Name: "te-circuit-c-1-0", Destination: far, Hops: []netip.Addr{far}}},
+		Attachments: []compile.Attachment{{
+			Circuit: "c-1", Name: compile.AttachmentName("c-1"), End: "from", Port: "ge-w1", VLAN: 100, Number: 5, Queue: "circuits", LSP: "te-circuit-c-1-0",
+			Local: netip.MustParseAddr("198.18.0.10"), Remote: netip.MustParseAddr("198.18.0.11"),
+		}},
+	}
 	for os, v := range vendors {
-		if _, err := v.Render(plan); (err == nil) != v.CircuitPorts {
-			t.Errorf("os %s has CircuitPorts: %v, and its renderer says of a circuit's end: %v", os, v.CircuitPorts, err)
+		if _, err := v.Render(plan); (err == nil) != (v.Frames != compile.FramesNone) {
+			t.Errorf("os %s has Frames: %s, and its renderer says of a circuit's end: %v", os, v.Frames, err)
 		}
 	}
 }

@@ -69,7 +69,8 @@ func (c *Component) circuits(ctx context.Context, in *compile.Input) error {
 			if err := c.pin(ctx, linksOf(m.GetBack()), known, &back); err != nil {
 				return err
 			}
-			circuit.Ports.Back, circuit.Unmapped = back.Path, cmp.Or(circuit.Unmapped, back.Unmapped, c.unsupportedEnd(circuit.Path.Nodes))
+			frames, why := c.framesAlong(circuit.Path.Nodes, back.Path.Nodes)
+			circuit.Ports.Back, circuit.Ports.Frames, circuit.Unmapped = back.Path, frames, cmp.Or(circuit.Unmapped, back.Unmapped, why)
 		}
 		in.Circuits = append(in.Circuits, circuit)
 	}
@@ -137,20 +138,6 @@ func (c *Component) circuitFromProto(m *circuitsv1.Circuit) compile.Circuit {
 		out.Matches = append(out.Matches, compile.Match{Src: is.Src, Dst: is.Dst, Protocol: is.Protocol, SrcPort: is.SrcPort, DstPort: is.DstPort})
 	}
 	return out
-}
-
-// unsupportedEnd says why circuits between ports cannot end at the ends of a path.
-func (c *Component) unsupportedEnd(nodes []string) string {
-	if len(nodes) == 0 {
-		return "its path has no routers"
-	}
-	for _, name := range []string{nodes[0], nodes[len(nodes)-1]} {
-		d, _ := c.deps.Inventory.ByName(name)
-		if os := d.OS.OrDefault(); !c.deps.Renderers[os].CircuitPorts {
-			return fmt.Sprintf("router %s runs %s, at which circuits between ports cannot end in this version", name, os)
-		}
-	}
-	return ""
 }
 
 // between fills in what a circuit between ports has more. Its ends have two addresses of the range, by its number.

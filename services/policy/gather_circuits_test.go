@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
@@ -198,38 +197,5 @@ func TestTheRateOfAVolumeIsThatOfItsSlot(t *testing.T) {
 		if got := highestRate(m, at(minute).AsTime()); uint64(got) != want {
 			t.Errorf("minute %d: the highest rate from then on is %d, want %d", minute, got, want)
 		}
-	}
-}
-
-// A circuit between ports has its return path and the addresses of its number.
-func TestACircuitBetweenPortsIsPlannedAtBothEnds(t *testing.T) {
-	ported := overCR("ported")
-	ported.Terms.Pairs, ported.Number, ported.FromVlan = nil, 5, 100
-	ported.Terms.FromPort, ported.Terms.ToPort = &circuitsv1.Port{Name: "ge-w1", Vlans: "100"}, &circuitsv1.Port{Name: "ge-e1"}
-	ported.Back = []*circuitsv1.Hop{{Link: "10.255.0.2|10.0.12.2"}}
-	client, c := startWithCircuits(t, &booked{list: []*circuitsv1.Circuit{ported}})
-	ends := map[string]string{}
-	for _, plan := range planned(t, client).GetPlans() {
-		for _, a := range plan.GetAttachments() {
-			ends[plan.GetRouter()] = fmt.Sprintf("%s.%d %d %s %s", a.GetPort(), a.GetVlan(), a.GetNumber(), a.GetLocal(), a.GetRemote())
-		}
-	}
-	want := map[string]string{"wr": "ge-w1.100 5 198.18.0.10 198.18.0.11", "er": "ge-e1.0 5 198.18.0.11 198.18.0.10"}
-	if d := cmp.Diff(ends, want); d != "" {
-		t.Errorf("ends (-got +want):\n%s", d)
-	}
-	ported.Number = 32768
-	if got := planned(t, client).GetRefusedCircuits(); len(got) != 1 || !strings.Contains(got[0].GetReason(), "has no addresses in 198.18.0.0/16") {
-		t.Errorf("a number without addresses: %v", got)
-	}
-	ported.Number = 5
-	for i := range c.deps.Inventory.Devices {
-		if d := &c.deps.Inventory.Devices[i]; d.Name == "er" {
-			d.OS = device.OSJunos
-			defer func() { d.OS = device.OSMillrace }()
-		}
-	}
-	if got := planned(t, client).GetRefusedCircuits(); len(got) != 1 || !strings.Contains(got[0].GetReason(), "router er runs junos") {
-		t.Errorf("an end on Junos: %v", got)
 	}
 }

@@ -23,8 +23,8 @@ type Renderer struct {
 	Entries func(compile.RouterPlan) ([]configentry.Entry, error)
 	// Text renders a plan for people to read.
 	Text func(compile.RouterPlan) (string, error)
-	// CircuitPorts: circuits between ports may end at these routers.
-	CircuitPorts bool
+	// Frames is how the routers carry the frames of circuits between ports.
+	Frames compile.Frames
 }
 
 // Renderers holds one per operating system.

@@ -18,8 +18,8 @@ import (
 
 // both are the renderers of this package's tests; production takes them from the vendors' table of cmd/millrace.
 var both = Renderers{
-	device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, CircuitPorts: true},
-	device.OSJunos:    {Syntax: "junos", Encoding: configentry.JunosText, Entries: junos.Entries, Text: junos.Text},
+	device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, Frames: compile.FramesVXLAN},
+	device.OSJunos:    {Syntax: "junos", Encoding: configentry.JunosText, Entries: junos.Entries, Text: junos.Text, Frames: compile.FramesMPLS},
 }
 
 func TestEachRouterIsRenderedForItsOperatingSystem(t *testing.T) {

@@ -31,7 +31,10 @@ const (
 	Limit       Rule = "limit"         // policer rates and bursts out of order or range
 	Action      Rule = "action"        // a term with two fates
 	Term        Rule = "term"          // behind one that matches everything
-	Path        Rule = "path"          // an LSP whose path ends elsewhere
+	Path        Rule = "path"          // an LSP whose path ends elsewhere, or a prefix that two LSPs install
+	VLAN        Rule = "vlan"          // a port and its units that do not fit each other
+	Label       Rule = "label"         // a static label out of range, or in two circuits
+	Circuit     Rule = "circuit"       // an L2 circuit without a number, or with another one's
 	Name        Rule = "name"          // too long
 	Reserved    Rule = "reserved"      // a class of ours that takes Junos' name or is one too many
 )
@@ -60,7 +63,7 @@ func Error(problems []Problem) error {
 type linter struct {
 	problems []Problem
 	// Views of the group under examination.
-	cos, firewall, interfaces, options, mpls, instances, routing junosconf.View
+	cos, firewall, interfaces, options, l2circuit, mpls, instances, routing junosconf.View
 }
 
 // Check finds all problems, group by group: each must stand by itself.
@@ -74,7 +77,7 @@ func Check(t *junosconf.Tree) []Problem {
 	for _, g := range t.View().List("groups") {
 		l := &linter{
 			cos: g.In("class-of-service"), firewall: g.In("firewall"), interfaces: g.In("interfaces"), options: g.In("policy-options"),
-			mpls: g.In("protocols", "mpls"), instances: g.In("routing-instances"), routing: g.In("routing-options"),
+			l2circuit: g.In("protocols", "l2circuit"), mpls: g.In("protocols", "mpls"), instances: g.In("routing-instances"), routing: g.In("routing-options"),
 		}
 		l.classes()
 		l.schedulers()
@@ -84,6 +87,8 @@ func Check(t *junosconf.Tree) []Problem {
 		l.filters()
 		l.bindings()
 		l.paths()
+		l.ports()
+		l.circuits()
 		l.instancesAndRibs()
 		for i := range l.problems {
 			l.problems[i].Where = "groups " + g.Key() + " " + l.problems[i].Where

@@ -45,7 +45,7 @@ func (l *linter) policers() {
 }
 
 func (l *linter) filters() {
-	for _, family := range []string{"inet", "inet6"} {
+	for _, family := range []string{"inet", "inet6", "ccc"} {
 		for _, f := range l.firewall.In("family", family).List("filter") {
 			where := "firewall family " + family + " filter " + f.Key()
 			l.name("firewall family "+family+" filter", f.Key(), maxFilterName)
@@ -117,6 +117,8 @@ func (l *linter) bindings() {
 				where := "interfaces " + i.Key() + " unit " + u.Key() + " family " + family + " filter input"
 				l.refer(where, u.In("family", family, "filter", "input").Leaf("filter-name"), l.firewall.In("family", family), "filter")
 			}
+			where := "interfaces " + i.Key() + " unit " + u.Key() + " family ccc filter input"
+			l.refer(where, u.In("family", "ccc", "filter").Leaf("input"), l.firewall.In("family", "ccc"), "filter")
 		}
 	}
 }

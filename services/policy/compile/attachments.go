@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 
 // PortPair is what a circuit between ports has more than one between prefixes: it carries Ethernet frames, both ways.
 type PortPair struct {
+	// Frames is how routers carry the frames.
+	Frames Frames
 	// Number is no other circuit's between ports.
 	Number uint32
 	// From is where Path begins, To where it ends.
@@ -55,11 +58,8 @@ func endOf(k *PortPair, at End) string {
 	return configentry.ToEnd
 }
 
-// vlanOf is a VLAN of a port of a router.
-type vlanOf struct {
-	router, port string
-	vlan         int
-}
+// portAt is a port of a router.
+type portAt struct{ router, port string }
 
 // addPorts plans a circuit between ports; it returns why it cannot.
 func (p *mapping) addPorts(circuit Circuit, queue document.Queue) string {
@@ -84,7 +84,7 @@ func (p *mapping) addPorts(circuit Circuit, queue document.Queue) string {
 		router string
 		End
 	}{{from, k.From}, {to, k.To}} {
-		if why := p.claimPort(circuit.ID, end.router, end.End); why != "" {
+		if why := p.claimPort(k.Frames, end.router, end.End); why != "" {
 			return why
 		}
 	}
@@ -110,8 +110,7 @@ func (p *mapping) book(hops []Link, rate units.Rate) {
 
 // claimPort checks whether a port exists and differs from those of others. What a refused circuit looked at stays
 // free.
-func (p *mapping) claimPort(id, router string, end End) string {
-	taken := p.attached[vlanOf{router, end.Port, end.VLAN}]
+func (p *mapping) claimPort(frames Frames, router string, end End) string {
 	switch {
 	case !end.Address.Is4():
 		return fmt.Sprintf("its end at %s has no address of IPv4", router)
@@ -119,16 +118,35 @@ func (p *mapping) claimPort(id, router string, end End) string {
 		return fmt.Sprintf("port %s of %s joins it to another router", end.Port, router)
 	case !slices.ContainsFunc(p.routers[router].Interfaces, func(i Interface) bool { return i.Name == end.Port }):
 		return fmt.Sprintf("router %s has no port %s", router, end.Port)
-	case taken != "":
-		return fmt.Sprintf("VLAN %d of port %s of %s is that of circuit %s, which was first", end.VLAN, end.Port, router, taken)
+	}
+	return p.claimVLAN(frames, router, end)
+}
+
+// claimVLAN checks whether the circuits before leave an end its VLAN or, where it needs that, its whole port.
+func (p *mapping) claimVLAN(frames Frames, router string, end End) string {
+	taken := p.attached[portAt{router, end.Port}]
+	switch {
+	case taken[end.VLAN] != "":
+		return fmt.Sprintf("VLAN %d of port %s of %s is that of circuit %s, which was first", end.VLAN, end.Port, router, taken[end.VLAN])
+	case !frames.WholePort() || len(taken) == 0:
+	case taken[0] != "":
+		return fmt.Sprintf("port %s of %s is that of circuit %s, whose frames have no tag and take all of it there", end.Port, router, taken[0])
+	case end.VLAN == 0:
+		first := slices.Min(slices.Collect(maps.Keys(taken)))
+		return fmt.Sprintf("its frames have no tag and take all of port %s of %s, of which circuit %s has VLAN %d", end.Port, router, taken[first], first)
 	}
 	return ""
 }
 
 // attach gives the routers one direction of a circuit: transit routers recognise its frames by the addresses of its
-// ends.
+// ends, or by their labels alone.
 func (p *mapping) attach(circuit Circuit, hops []Link, ingress, egress string, at, other End, queue string) {
-	p.attached[vlanOf{ingress, at.Port, at.VLAN}] = circuit.ID
+	taken := p.attached[portAt{ingress, at.Port}]
+	if taken == nil {
+		taken = map[int]string{}
+		p.attached[portAt{ingress, at.Port}] = taken
+	}
+	taken[at.VLAN] = circuit.ID
 	lsp := p.planCircuitLSP(circuit)
 	dr := p.draft(ingress)
 	dr.attachments = append(dr.attachments, Attachment{
@@ -142,7 +160,7 @@ func (p *mapping) attach(circuit Circuit, hops []Link, ingress, egress string, a
 		p.onPath(ingress, p.iface(p.routers[ingress], port))
 	}
 	match := Match{Src: netip.PrefixFrom(at.Address, at.Address.BitLen()), Dst: netip.PrefixFrom(other.Address, other.Address.BitLen())}
-	f := flow{Rule{Circuit: circuit.ID, Match: match, Queue: queue}, ingress, egress}
+	f := flow{Rule{Circuit: circuit.ID, Match: match, Queue: queue, Labelled: circuit.Ports.Frames.Labelled()}, ingress, egress}
 	p.planBehind(f, hops, "circuit "+circuit.ID+" from "+ingress)
 }
 

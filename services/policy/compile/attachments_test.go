@@ -27,6 +27,74 @@ func between(id string, number uint32) compile.Circuit {
 	return out
 }
 
+// inMPLS is between for routers that carry frames in MPLS.
+func inMPLS(id string, number uint32) compile.Circuit {
+	out := between(id, number)
+	out.Ports.Frames = compile.FramesMPLS
+	return out
+}
+
+// Frames in MPLS have no addresses on the way; that rules are for labels alone is told with them.
+func TestRulesForFramesInMPLSAreForTheirLabels(t *testing.T) {
+	in := policytest.Read(t, "circuits-two-queue")
+	in.Circuits = append(in.Circuits, inMPLS("l2-one", 1))
+	n := 0
+	for _, p := range compiled(t, in).Plans {
+		for _, f := range p.Filters {
+			for _, rule := range f.Rules {
+				if of := rule.Circuit == "l2-one"; rule.Labelled != of {
+					t.Errorf("%s %s: a rule of %s is for labels: %t", p.Router, f.Name, rule.Circuit, rule.Labelled)
+				} else if of {
+					n++
+				}
+			}
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d rules, want those of cr and er there, and of wr back", n)
+	}
+}
+
+// Where frames without a tag take the whole port, no other circuit is at it.
+func TestAWholePortIsOneCircuits(t *testing.T) {
+	untagged := func(id string, number uint32, frames compile.Frames) compile.Circuit {
+		out := inMPLS(id, number)
+		out.Ports.From.VLAN, out.Ports.Frames = 0, frames
+		out.Ports.To.VLAN += int(number)
+		return out
+	}
+	tagged := func(id string, number uint32, frames compile.Frames) compile.Circuit {
+		out := untagged(id, number, frames)
+		out.Ports.From.VLAN = 100 + int(number)
+		return out
+	}
+	for _, c := range []struct {
+		name, why     string
+		first, second compile.Circuit
+	}{
+		{"a tag beside none", "port ge-w1 of wr is that of circuit l2-a, whose frames have no tag and take all of it there", untagged("l2-a", 1, compile.FramesMPLS), tagged("l2-b", 2, compile.FramesMPLS)},
+		{"none beside a tag", "its frames have no tag and take all of port ge-w1 of wr, of which circuit l2-a has VLAN 101", tagged("l2-a", 1, compile.FramesMPLS), untagged("l2-b", 2, compile.FramesMPLS)},
+		{"none beside none", "VLAN 0 of port ge-w1 of wr is that of circuit l2-a, which was first", untagged("l2-a", 1, compile.FramesMPLS), untagged("l2-b", 2, compile.FramesMPLS)},
+		{"two tags", "", tagged("l2-a", 1, compile.FramesMPLS), tagged("l2-b", 2, compile.FramesMPLS)},
+		{"a tag beside none, in VXLAN", "", untagged("l2-a", 1, compile.FramesVXLAN), tagged("l2-b", 2, compile.FramesVXLAN)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := policytest.Read(t, "circuits-two-queue")
+			in.Circuits = []compile.Circuit{c.first, c.second}
+			for i := range in.Circuits {
+				in.Circuits[i].Rate = 1e6
+			}
+			why := ""
+			for _, refused := range compiled(t, in).Refused {
+				why += refused.Why
+			}
+			if why != c.why {
+				t.Errorf("refused because %q, want %q", why, c.why)
+			}
+		})
+	}
+}
+
 // attachedIn are the parts of the plans that circuits between ports have.
 func attachedIn(r compile.Result) (out []string) {
 	for _, p := range r.Plans {

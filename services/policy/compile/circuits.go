@@ -25,7 +25,7 @@ func CircuitsRedirect(p document.Policy) int {
 func (c *compiler) mapCircuits() {
 	list := slices.Clone(c.in.Circuits)
 	slices.SortFunc(list, func(a, b Circuit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.ID, b.ID)) })
-	p := &mapping{compiler: c, booked: map[string]units.Rate{}, claimed: map[place][]claimed{}, attached: map[vlanOf]string{}}
+	p := &mapping{compiler: c, booked: map[string]units.Rate{}, claimed: map[place][]claimed{}, attached: map[portAt]map[int]string{}}
 	for _, circuit := range list {
 		if why := p.add(circuit); why != "" {
 			c.out.Refused = append(c.out.Refused, Refused{circuit.ID, why})
@@ -45,8 +45,8 @@ type mapping struct {
 	booked map[string]units.Rate
 	// claimed are what the circuits before have between the same prefixes, of the same kind, at an ingress router.
 	claimed map[place][]claimed
-	// attached are the circuits that have a VLAN of a port.
-	attached map[vlanOf]string
+	// attached are the circuits that have VLANs of a port.
+	attached map[portAt]map[int]string
 }
 
 // add plans one circuit; it returns why it cannot.

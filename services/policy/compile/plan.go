@@ -144,6 +144,8 @@ type Rule struct {
 	Mark *document.DSCP
 	// Profiled: the profile of the rule's circuit counts the packets.
 	Profiled bool `json:",omitempty"`
+	// Labelled: the packets are frames in MPLS, in which only the label says the class. Match is not seen in them.
+	Labelled bool `json:",omitempty"`
 }
 
 // Match holds for packets that fit every field that is given; zero values fit all packets, IPv4 and IPv6.

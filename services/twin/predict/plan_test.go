@@ -52,6 +52,7 @@ var constructs = map[string]string{
 	"Filters.Rules.Match.DstPort.First": "matches", "Filters.Rules.Match.DstPort.Last": "matches",
 	"Filters.Rules.Queue": "where the packet waits", "Filters.Rules.LSP": "its way", "Filters.Rules.Mark": "Hop.Mark",
 	"Filters.Rules.Profiled": "which packets a profile counts; one that does more is refused",
+	"Filters.Rules.Labelled": "as Attachments.Port",
 	"Attachments.Circuit":    "for people", "Attachments.Name": "for people", "Attachments.End": "for people", "Attachments.Port": "no host of the twin has a VLAN: its packets are in no circuit between ports",
 	"Attachments.VLAN": "as Port", "Attachments.Number": "as Port", "Attachments.Local": "as Port", "Attachments.Remote": "as Port",
 	"Attachments.Queue": "as Port", "Attachments.LSP": "as Port",

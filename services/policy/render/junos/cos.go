@@ -223,6 +223,9 @@ func (r *renderer) ports() {
 // the routers on their way, which see labels and no addresses, know the class;
 // DSCP where policers mark.
 func (r *renderer) rewriteOn(at port) {
+	if r.endsCircuits(at) {
+		return
+	}
 	unit := fmt.Sprintf("class-of-service interfaces %s unit %s rewrite-rules", at.physical, at.unit)
 	if len(r.plan.LSPs) > 0 {
 		r.set("%s exp %s", unit, owned(r.plan.Policy))

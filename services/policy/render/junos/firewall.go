@@ -38,6 +38,9 @@ func (r *renderer) filters() {
 func (r *renderer) filter(f compile.Filter) {
 	groups := map[string][]string{}
 	for _, i := range f.Interfaces {
+		if r.endsCircuits(portOf(i)) {
+			continue
+		}
 		key := fmt.Sprint(r.policer[i]) // maps print in the order of their keys
 		groups[key] = append(groups[key], i)
 	}
@@ -46,10 +49,13 @@ func (r *renderer) filter(f compile.Filter) {
 		if len(groups) > 1 {
 			name = fmt.Sprintf("%s-%d", name, n+1)
 		}
-		if policers := r.policer[on[0]]; len(policers) == 0 && onlyDSCP(f) {
-			r.classifier(name, f, on)
-		} else {
-			r.firewall(name, f, on, policers)
+		policers, seen := r.policer[on[0]], f
+		seen.Rules = slices.DeleteFunc(slices.Clone(f.Rules), func(rule compile.Rule) bool { return rule.Labelled })
+		switch {
+		case len(policers) > 0, !onlyDSCP(seen):
+			r.firewall(name, seen, on, policers)
+		case len(seen.Rules) > 0: // else labels alone say the class
+			r.classifier(name, seen, on)
 		}
 		if arrivesLabelled(f) {
 			for _, i := range on {
