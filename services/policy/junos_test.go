@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -45,6 +46,48 @@ func TestJunosPlansAreTheGoldenOnes(t *testing.T) {
 			}
 			documents = append(documents, raw)
 		}
+	}
+	if out, err := yangtest.Lint(t, yangtest.Modules(t), documents...); err != nil {
+		t.Errorf("yanglint: %v\n%s", err, out)
+	}
+}
+
+// portCircuits are two circuits between ports of wr and er, over cr and straight back: VLAN 100 to VLAN 300, and frames
+// without a tag to VLAN 7.
+func portCircuits() []compile.Circuit {
+	end := func(port string, vlan int, last byte) compile.End {
+		return compile.End{Port: port, VLAN: vlan, Address: netip.AddrFrom4([4]byte{198, 18, 0, last})}
+	}
+	over := compile.Path{
+		Nodes: []string{"wr", "cr", "er"}, Links: []string{"10.255.0.1|10.0.13.1", "10.255.0.3|10.0.23.1"},
+		Segments: []netip.Addr{netip.MustParseAddr("10.255.0.3"), netip.MustParseAddr("10.255.0.2")},
+	}
+	back := compile.Path{Nodes: []string{"er", "wr"}, Links: []string{"10.255.0.2|10.0.12.2"}, Segments: []netip.Addr{netip.MustParseAddr("10.255.0.1")}}
+	return []compile.Circuit{
+		{ID: "l2-untagged", Rate: 5e6, Path: over, Ports: &compile.PortPair{Number: 2, Frames: compile.FramesMPLS, From: end("ge-wa", 0, 4), To: end("ge-e1", 7, 5), Back: back}},
+		{ID: "l2-vlan", Rate: 20e6, Path: over, Ports: &compile.PortPair{Number: 1, Frames: compile.FramesMPLS, From: end("ge-w1", 100, 2), To: end("ge-e1", 300, 3), Back: back}},
+	}
+}
+
+func TestCircuitsBetweenPortsOfJunosAreTheGoldenOnes(t *testing.T) {
+	in := policytest.Read(t, "circuits-two-queue")
+	in.Circuits = portCircuits()
+	result, err := compile.Compile(in)
+	if err != nil || len(result.Plans) != 3 || len(result.Refused) > 0 {
+		t.Fatalf("%d plans, error %v, refused %v", len(result.Plans), err, result.Refused)
+	}
+	var documents [][]byte
+	for _, plan := range result.Plans {
+		tree, err := junos.Tree(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policytest.Compare(t, "circuits-between-ports", plan.Router+".junos", tree.Text())
+		raw, err := tree.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, raw)
 	}
 	if out, err := yangtest.Lint(t, yangtest.Modules(t), documents...); err != nil {
 		t.Errorf("yanglint: %v\n%s", err, out)

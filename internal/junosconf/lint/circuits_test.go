@@ -8,7 +8,7 @@ import (
 // ends are a VLAN of a port and a whole port, each with its L2 circuit and its LSP.
 const ends = `
 groups te {
-  firewall family ccc filter frames { interface-specific; term frames { then { count frames; forwarding-class te-a; accept; } } }
+  firewall family ccc filter frames { term frames { then { forwarding-class te-a; accept; } } }
   interfaces {
     xe-0/0/2 {
       flexible-vlan-tagging;

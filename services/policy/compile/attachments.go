@@ -118,6 +118,8 @@ func (p *mapping) claimPort(frames Frames, router string, end End) string {
 		return fmt.Sprintf("port %s of %s joins it to another router", end.Port, router)
 	case !slices.ContainsFunc(p.routers[router].Interfaces, func(i Interface) bool { return i.Name == end.Port }):
 		return fmt.Sprintf("router %s has no port %s", router, end.Port)
+	case frames.Unit(end.Port):
+		return fmt.Sprintf("%s of %s is a unit, and circuits there end at a whole port or at a VLAN of it", end.Port, router)
 	}
 	return p.claimVLAN(frames, router, end)
 }

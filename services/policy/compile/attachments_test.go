@@ -34,7 +34,7 @@ func inMPLS(id string, number uint32) compile.Circuit {
 	return out
 }
 
-// Frames in MPLS have no addresses on the way; that rules are for labels alone is told with them.
+// Frames in MPLS have no addresses on the way: their rules say that they are for labels alone.
 func TestRulesForFramesInMPLSAreForTheirLabels(t *testing.T) {
 	in := policytest.Read(t, "circuits-two-queue")
 	in.Circuits = append(in.Circuits, inMPLS("l2-one", 1))
@@ -92,6 +92,31 @@ func TestAWholePortIsOneCircuits(t *testing.T) {
 				t.Errorf("refused because %q, want %q", why, c.why)
 			}
 		})
+	}
+}
+
+// One circuit at a unit fails nobody else's plan.
+func TestAnEndIsNoUnitWhereCircuitsAreUnits(t *testing.T) {
+	for port, why := range map[string]string{
+		"ge-w9.10": "ge-w9.10 of wr is a unit, and circuits there end at a whole port or at a VLAN of it", "ge-w9.0": "", "ge-w9": "",
+	} {
+		for _, c := range []compile.Circuit{inMPLS("l2-mpls", 1), between("l2-vxlan", 2)} {
+			in := policytest.Read(t, "circuits-two-queue")
+			for i := range in.Routers {
+				if in.Routers[i].Name == "wr" {
+					in.Routers[i].Interfaces = append(in.Routers[i].Interfaces, compile.Interface{Name: port})
+				}
+			}
+			c.Ports.From.Port = port
+			in.Circuits = []compile.Circuit{c}
+			var want []compile.Refused
+			if why != "" && c.Ports.Frames == compile.FramesMPLS {
+				want = []compile.Refused{{Circuit: c.ID, Why: why}}
+			}
+			if diff := cmp.Diff(compiled(t, in).Refused, want); diff != "" {
+				t.Errorf("%s at %s: refused (-got +want):\n%s", c.ID, port, diff)
+			}
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package compile
 
+import "strings"
+
 // Frames is how a router carries the frames of circuits between ports. Both ends of a circuit carry them in one way.
 type Frames string
 
@@ -17,3 +19,10 @@ func (f Frames) Labelled() bool { return f == FramesMPLS }
 
 // WholePort reports whether an end for frames without a tag takes its port with all VLANs.
 func (f Frames) WholePort() bool { return f == FramesMPLS }
+
+// Unit reports whether a port is part of one, such as xe-0/0/2.10: an end that is a unit of its port, or all of the
+// port, cannot be within one. Unit 0 is the port.
+func (f Frames) Unit(port string) bool {
+	_, unit, named := strings.Cut(port, ".")
+	return f == FramesMPLS && named && unit != "0"
+}

@@ -47,8 +47,6 @@ func (r *renderer) attachment(at port, a compile.Attachment) {
 	filter := owned("frames-" + a.Queue)
 	r.set("%s family ccc filter input %s", unit, filter)
 	s := "firewall family ccc filter " + filter
-	r.set("%s interface-specific", s) // a counter for each end
-	r.set("%s term frames then count frames", s)
 	r.set("%s term frames then forwarding-class %s", s, owned(r.queue(a.Queue).Name))
 	r.set("%s term frames then accept", s)
 }

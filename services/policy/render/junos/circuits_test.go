@@ -47,8 +47,8 @@ func TestEachEndOfACircuitIsSaidInJunos(t *testing.T) {
 			circuit + "xe-0/0/2.100 psn-tunnel-endpoint 198.18.0.11", "protocols mpls label-switched-path te-circuit-c-5-0a1b2c install 198.18.0.11/32",
 			"protocols mpls label-switched-path te-circuit-c-5-0a1b2c no-install-to-address", "protocols mpls label-switched-path te-circuit-c-5-0a1b2c to 10.255.0.2",
 		}, []string{"routing-instances", "policy-options"}},
-		{"frames that enter are counted, in the circuits' queue", plan(end("xe-0/0/2", 100)), []string{
-			frames + "interface-specific", frames + "term frames then count frames", frames + "term frames then forwarding-class te-alpha", frames + "term frames then accept",
+		{"frames that enter are in the circuits' queue", plan(end("xe-0/0/2", 100)), []string{
+			frames + "term frames then forwarding-class te-alpha", frames + "term frames then accept",
 		}, nil},
 		{"labels say the class where they leave, and not at the circuit's port", plan(end("xe-0/0/2", 100), func(p *compile.RouterPlan) { p.Ports = append(p.Ports, compile.Port{Interface: "xe-0/0/2"}) }), []string{
 			"class-of-service interfaces xe-0/0/1 unit 0 rewrite-rules exp te-p", "class-of-service rewrite-rules exp te-p forwarding-class te-alpha loss-priority low code-point 001",

@@ -1289,7 +1289,7 @@ type Attachment struct {
 	// VLAN 0 are frames without a tag.
 	Port string `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
 	Vlan uint32 `protobuf:"varint,4,opt,name=vlan,proto3" json:"vlan,omitempty"`
-	// VXLAN network identifier; frames are carried from local to remote.
+	// VXLAN network identifier, or identifier of the L2 circuit in MPLS; frames are carried from local to remote.
 	Number uint32 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 	Local  string `protobuf:"bytes,6,opt,name=local,proto3" json:"local,omitempty"`
 	Remote string `protobuf:"bytes,7,opt,name=remote,proto3" json:"remote,omitempty"`

@@ -670,7 +670,7 @@ export type Attachment = Message<"millrace.policy.v1.Attachment"> & {
   vlan: number;
 
   /**
-   * VXLAN network identifier; frames are carried from local to remote.
+   * VXLAN network identifier, or identifier of the L2 circuit in MPLS; frames are carried from local to remote.
    *
    * @generated from field: uint32 number = 5;
    */
