@@ -32,6 +32,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	pathservice "github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
+	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 	"github.com/millrace/millrace/services/push"
@@ -85,7 +86,7 @@ func newLiveUnder(t *testing.T, of policy.Configuration, configure ...func(*push
 	must(t, err)
 	plans, err := policy.New(of, policy.Dependencies{
 		Inventory: inv, Log: log,
-		Renderers: policy.Renderers{device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, CircuitPorts: true}},
+		Renderers: policy.Renderers{device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, Frames: compile.FramesVXLAN}},
 		Alpha:     alphav1connect.NewAlphaServiceClient(w.local.Client(), rpc.LocalURL),
 		Paths:     pathsv1connect.NewPathsServiceClient(w.local.Client(), rpc.LocalURL),
 		Circuits:  circuitsv1connect.NewCircuitsServiceClient(w.local.Client(), rpc.LocalURL),
