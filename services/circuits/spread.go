@@ -70,8 +70,8 @@ func (b *book) spread(ids []string, p part, now time.Time) ([]part, error) {
 	return divided(p.terms, bytes)
 }
 
-// refusedSpread is a refusal of a volume over several paths. What is in the way is beside the parts, which are no longer
-// in the book, so maintenance that leaves the volume its highest rate counts as well.
+// refusedSpread is a refusal of a volume over several paths. What is in the way is beside the parts, which are no
+// longer in the book, so maintenance that leaves the volume its highest rate counts as well.
 func (b *book) refusedSpread(no *admit.Refusal, t *circuitsv1.Terms, asked admit.Request, ids []string) error {
 	anyRate := asked
 	anyRate.Rate = 0
