@@ -60,7 +60,7 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
         </Labelled>
       )}
       {volume && (
-        <Labelled name="Paths" hint="at most; traffic needs ports" problem={problems.paths}>
+        <Labelled name="Paths" hint="at most; pairs need ports" problem={problems.paths}>
           {(id) => (
             <select id={id} {...text("paths")}>
               {pathCounts.map((n) => (
