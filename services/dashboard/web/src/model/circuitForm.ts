@@ -230,7 +230,14 @@ export function proposedForm({ terms }: Proposal, form: CircuitForm, writeTime: 
   if (!terms) return undefined;
   const pairs = terms.pairs.map(pairLine).join("\n");
   const { project, from, to, description } = terms;
-  return { ...formOf(terms, { ...form, every: Every.UNSPECIFIED, paths: "1" }, writeTime), project, from, to, description, pairs };
+  return {
+    ...formOf(terms, { ...form, every: Every.UNSPECIFIED, paths: "1" }, writeTime),
+    project,
+    from,
+    to,
+    description,
+    pairs,
+  };
 }
 
 /** The largest unit of which there is at least one; undefined for nothing. */
