@@ -57,11 +57,12 @@ func (b *book) spread(ids []string, p part, now time.Time) ([]part, error) {
 	ids = ids[:most(p.terms, len(ids))]
 	asked.ID = strings.Join(ids, "+") // which is no circuit's
 	parts, no := b.admit.Spread(asked, ids)
-	switch {
-	case no != nil && no.Field == admit.MorePaths:
-		return nil, b.refusedSpread(no, p.terms, asked, ids)
-	case no != nil:
-		return nil, ofTerms(p, b.refusedSpread(no, p.terms, asked, ids))
+	if no != nil {
+		err := b.refusedSpread(no, p.terms, asked, ids)
+		if no.Field == admit.MorePaths { // which is no field of the terms
+			return nil, err
+		}
+		return nil, ofTerms(p, err)
 	}
 	bytes := make([]int64, len(parts))
 	for i := range parts {

@@ -55,15 +55,18 @@ type search struct {
 }
 
 func (a *ask) search(cost []uint32) search {
-	s := search{ask: a, cost: cost, mostPieces: maxPieces, mostLabels: maxLabels}
+	most := ofOne
 	if a.effort != nil {
-		s.mostPieces, s.mostLabels = a.effort.pieces, a.effort.labels
+		most = *a.effort
 	}
-	return s
+	return search{ask: a, cost: cost, mostPieces: most.pieces, mostLabels: most.labels}
 }
 
 // effort is what several searches may make of labels and of pieces together.
 type effort struct{ labels, pieces int }
+
+// ofOne is what a search may make that has nothing in common with others.
+var ofOne = effort{labels: maxLabels, pieces: maxPieces}
 
 // spend takes what a search has made.
 func (e *effort) spend(s *search) {

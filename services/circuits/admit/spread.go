@@ -20,7 +20,7 @@ const maxHalvings = 16
 // The path that carries most may leave less to the others than another one would. So a volume may be refused that
 // another choice of paths carries.
 func (b *Book) Spread(r Request, ids []string) ([]Request, *Refusal) {
-	return b.spreadWithin(r, ids, effort{labels: maxLabels, pieces: maxPieces})
+	return b.spreadWithin(r, ids, ofOne)
 }
 
 // spreadWithin has an effort for the searches for parts, and as much again for those for a deadline.
@@ -32,7 +32,7 @@ func (b *Book) spreadWithin(r Request, ids []string, e effort) ([]Request, *Refu
 	forParts, forDeadline := e, e
 	s := b.spread(r, ids, &forParts, func(left Request) { _, refusal = b.DecideOnly(left) })
 	switch {
-	case s.done:
+	case s.carried == r.Bytes:
 		return s.parts, nil
 	case len(s.parts) == 0: // no path carries a byte, whether there are several of them or not
 		_, refusal = b.Decide(r)
@@ -54,16 +54,15 @@ const MorePaths = "max_paths"
 
 // Spreads reports whether Spread divides a volume.
 func (b *Book) Spreads(r Request, ids []string) bool {
-	return b.spread(r, ids, &effort{labels: maxLabels, pieces: maxPieces}, nobodyAsks).done
+	e := ofOne
+	return b.spread(r, ids, &e, nobodyAsks).carried == r.Bytes
 }
 
 // spreading is how a volume is divided, as far as that goes.
 type spreading struct {
 	parts []Request
-	// carried is the bytes of the parts.
+	// carried is the bytes of the parts: all of the volume's where nothing is left.
 	carried int64
-	// done: the parts carry all of it.
-	done bool
 	// givenUp: a search met its bound, and there may be more.
 	givenUp bool
 }
@@ -87,7 +86,6 @@ func (b *Book) spread(r Request, ids []string, e *effort, with func(left Request
 			}
 		}
 		if left.Bytes = r.Bytes - s.carried; left.Bytes == 0 {
-			s.done = true
 			return s
 		}
 	}
@@ -151,7 +149,7 @@ func (b *Book) spreadBy(r Request, ids []string, e *effort) (end int64, givenUp 
 	for range maxDoublings {
 		r.End = r.Start + 2*min(r.End-r.Start, (calendar.Forever-1-r.Start)/2)
 		switch s := b.spread(r, ids, e, nobodyAsks); {
-		case s.done:
+		case s.carried == r.Bytes:
 			return b.spreadBetween(r, ids, early, e)
 		case s.givenUp:
 			return 0, true
@@ -169,7 +167,7 @@ func (b *Book) spreadBetween(r Request, ids []string, early int64, e *effort) (l
 			break
 		}
 		switch s := b.spread(r, ids, e, nobodyAsks); {
-		case s.done:
+		case s.carried == r.Bytes:
 			late = r.End
 		case s.givenUp:
 			return late, true

@@ -203,8 +203,8 @@ func until(end int64) calendar.Window { return calendar.Window{End: end} }
 func TestASpreadIsGivenUpWhenItsEffortIsSpent(t *testing.T) {
 	b, ids := twoWays(t), []string{"1", "2"}
 	q := Request{ID: "v", From: "a", To: "d", Bytes: 121 * gbit / 8, Window: until(10)}
-	left := effort{labels: maxLabels, pieces: maxPieces}
-	if s := b.spread(q, ids, &left, nobodyAsks); s.done || s.givenUp || s.carried != 120*gbit/8 {
+	left := ofOne
+	if s := b.spread(q, ids, &left, nobodyAsks); s.givenUp || s.carried != 120*gbit/8 {
 		t.Fatalf("%+v", s)
 	}
 	needs := effort{labels: maxLabels - left.labels, pieces: maxPieces - left.pieces}
@@ -212,7 +212,7 @@ func TestASpreadIsGivenUpWhenItsEffortIsSpent(t *testing.T) {
 		effort effort
 		code   Code
 	}{
-		"enough for all":         {effort{labels: maxLabels, pieces: maxPieces}, Capacity},
+		"enough for all":         {ofOne, Capacity},
 		"enough for the parts":   {needs, Capacity},
 		"too few partial paths":  {effort{labels: needs.labels - 1, pieces: maxPieces}, SearchBound},
 		"too little of profiles": {effort{labels: maxLabels, pieces: needs.pieces - 1}, SearchBound},

@@ -23,7 +23,12 @@ import (
 // golden is what policies/golden/hntes-redirect makes of its ingress router.
 func golden(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../../../policies/golden/hntes-redirect/wr.junos")
+	return goldenOf(t, "hntes-redirect")
+}
+
+func goldenOf(t *testing.T, policy string) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../../../policies/golden/" + policy + "/wr.junos")
 	if err != nil {
 		t.Fatal(err)
 	}

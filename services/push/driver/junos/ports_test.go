@@ -1,7 +1,6 @@
 package junos_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -15,11 +14,7 @@ import (
 // withCircuits is what two circuits between ports make of a router: VLAN 100 of ge-w1, and all of ge-wa.
 func withCircuits(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../../../policies/golden/circuits-between-ports/wr.junos")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	return goldenOf(t, "circuits-between-ports")
 }
 
 // Circuits leave nothing behind, whichever way the group can be read back.

@@ -27,7 +27,7 @@ export function niceMax(v: number): number {
 export const ticks = (max: number): number[] => [0, max / 2, max];
 
 /** Readings further apart than this, ms, are not joined unless a chart says otherwise: nothing is known between them. */
-export const gap = 5000;
+const gap = 5000;
 
 const place = (r: Reading, w: Window, size: Size) => ({
   x: ((r.time - w.from) / (w.to - w.from)) * size.width,

@@ -70,7 +70,7 @@ describe("between ports", () => {
   test("and words", () => {
     expect(usageText(both, 1000)).toBe("1.00 kbit/s of 1.00 kbit/s; 7.50 kB in the last hour");
     expect(usageText({ ...both, carriedUnknown: true }, 1000, "back")).toBe(
-      "500 bit/s of 1.00 kbit/s; 4.50 kB in the last hour; a port is not heard of",
+      "500 bit/s of 1.00 kbit/s; 4.50 kB in the last hour; one port has no counts",
     );
   });
 });

@@ -43,6 +43,6 @@ export function usageText(usage: UsageResponse, booked: number, way: Way = "fort
   const all = usage.total ? entered(usage.total, way) : 0n;
   const excess = way === "forth" ? (usage.total?.excessOctets ?? 0n) : 0n;
   const above = excess > 0n ? `, ${formatBytes(excess)} of it above the rate` : "";
-  const lacks = usage.carriedUnknown ? "; a port is not heard of" : "";
+  const lacks = usage.carriedUnknown ? "; one port has no counts" : "";
   return `${formatRate(bitsPerSecond(rate))} of ${formatRate(bitsPerSecond(booked))}; ${formatBytes(all)} in the last hour${above}${lacks}`;
 }

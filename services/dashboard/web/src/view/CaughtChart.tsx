@@ -1,8 +1,9 @@
 import { useState } from "react";
 import type { EffectivenessDay } from "../gen/millrace/alpha/v1/alpha_pb";
 import { caughtInAll, caughtOver, spanOver } from "../model/effectiveness";
-import { formatBytes, formatShare, type Millis, type Share } from "../model/units";
+import { formatBytes, formatShare, type Millis } from "../model/units";
 import { useTime } from "../state/hooks";
+import { ChartKey } from "./ChartKey";
 import { Empty } from "./Panel";
 import { shown, TimeChart } from "./TimeChart";
 
@@ -39,24 +40,19 @@ export function CaughtChart({ days }: { days: readonly EffectivenessDay[] }) {
         onPoint={setAt}
       />
       <ul className="keys">
-        <Key tone="s0" name="/24" value={here.under24} what="caught by pairs of networks" />
-        <Key tone="s1" name="/32" value={here.under32} what="by pairs of hosts" />
+        <ChartKey
+          tone="s0"
+          name="/24"
+          value={formatShare(here.under24)}
+          what="caught by pairs of networks"
+          testId="caught-24"
+        />
+        <ChartKey tone="s1" name="/32" value={formatShare(here.under32)} what="by pairs of hosts" testId="caught-32" />
         <li className="dim">
           of {formatBytes(here.bytes)} alpha{" "}
           {here === all ? `in ${days.length} days` : `from ${date.format(here.time)}`}
         </li>
       </ul>
     </>
-  );
-}
-
-function Key({ tone, name, value, what }: { tone: string; name: string; value: Share; what: string }) {
-  return (
-    <li className={tone} data-testid={`caught-${name.slice(1)}`}>
-      <svg width="18" height="8" aria-hidden="true">
-        <line className={`line ${tone}`} x1="1" x2="17" y1="4" y2="4" />
-      </svg>
-      <strong>{name}</strong> <span className="figures">{formatShare(value)}</span> <span className="dim">{what}</span>
-    </li>
   );
 }

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Millis } from "../model/units";
 import { emptyVpnSeries, vpnSpan } from "../model/vpn";
 import { useLive, useStore } from "../state/hooks";
+import { ChartKey } from "./ChartKey";
 import { Empty, Panel } from "./Panel";
 import { shown, TimeChart } from "./TimeChart";
 
@@ -37,23 +38,17 @@ export function VpnFairnessPanel() {
             onPoint={setAt}
           />
           <ul className="keys">
-            <Key tone="s0" name="F" value={here?.fairness} what="weighted: throughput / fair share" />
-            <Key tone="s1" name="Jain" value={here?.jain} what="unweighted" />
+            <ChartKey
+              tone="s0"
+              name="F"
+              value={here?.fairness.toFixed(3)}
+              what="weighted: throughput / fair share"
+              testId="vpn-F"
+            />
+            <ChartKey tone="s1" name="Jain" value={here?.jain.toFixed(3)} what="unweighted" testId="vpn-Jain" />
           </ul>
         </>
       )}
     </Panel>
-  );
-}
-
-function Key({ tone, name, value, what }: { tone: string; name: string; value: number | undefined; what: string }) {
-  return (
-    <li className={tone} data-testid={`vpn-${name}`}>
-      <svg width="18" height="8" aria-hidden="true">
-        <line className={`line ${tone}`} x1="1" x2="17" y1="4" y2="4" />
-      </svg>
-      <strong>{name}</strong> <span className="figures">{value === undefined ? "–" : value.toFixed(3)}</span>{" "}
-      <span className="dim">{what}</span>
-    </li>
   );
 }

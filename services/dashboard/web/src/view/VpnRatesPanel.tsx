@@ -3,6 +3,7 @@ import type { Flow } from "../gen/millrace/vpn/v1/vpn_pb";
 import { bitsPerSecond, formatRate, type Millis } from "../model/units";
 import { drawn, emptyVpnSeries, flowKey, mostLines, pairText, type VpnReading, vpnSpan } from "../model/vpn";
 import { useLive, useStore } from "../state/hooks";
+import { LineMark } from "./ChartKey";
 import { Empty, Panel } from "./Panel";
 import { type ChartLine, shown, TimeChart } from "./TimeChart";
 
@@ -61,9 +62,7 @@ export function VpnRatesPanel({ selected, onSelect }: Props) {
 function FlowKey({ flow, tone, reading }: { flow: Flow; tone: string; reading: VpnReading | undefined }) {
   return (
     <li className={tone} title={pairText(flow)} data-testid="vpn-key">
-      <svg width="18" height="8" aria-hidden="true">
-        <line className={`line ${tone}`} x1="1" x2="17" y1="4" y2="4" />
-      </svg>
+      <LineMark tone={tone} />
       <strong>{flow.vpn}</strong> <span className="dim">{pairText(flow)}</span>{" "}
       {reading ? (
         <span className="figures">
