@@ -17,7 +17,7 @@ import (
 // Every golden plan is said in Junos or refused, as before; what is said reads
 // back as what was meant, and is valid by Juniper's YANG.
 func TestJunosPlansAreTheGoldenOnes(t *testing.T) {
-	var documents [][]byte
+	var trees []*junosconf.Tree
 	for _, name := range policytest.Names(t) {
 		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
@@ -40,12 +40,22 @@ func TestJunosPlansAreTheGoldenOnes(t *testing.T) {
 					t.Errorf("%s/%s: %s (-read back +meant):\n%s", name, plan.Router, what, diff)
 				}
 			}
-			raw, err := tree.JSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			documents = append(documents, raw)
+			trees = append(trees, tree)
 		}
+	}
+	mustBeValid(t, trees)
+}
+
+// mustBeValid has Juniper's YANG look at configurations.
+func mustBeValid(t *testing.T, trees []*junosconf.Tree) {
+	t.Helper()
+	var documents [][]byte
+	for _, tree := range trees {
+		raw, err := tree.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, raw)
 	}
 	if out, err := yangtest.Lint(t, yangtest.Modules(t), documents...); err != nil {
 		t.Errorf("yanglint: %v\n%s", err, out)
@@ -76,22 +86,16 @@ func TestCircuitsBetweenPortsOfJunosAreTheGoldenOnes(t *testing.T) {
 	if err != nil || len(result.Plans) != 3 || len(result.Refused) > 0 {
 		t.Fatalf("%d plans, error %v, refused %v", len(result.Plans), err, result.Refused)
 	}
-	var documents [][]byte
+	var trees []*junosconf.Tree
 	for _, plan := range result.Plans {
 		tree, err := junos.Tree(plan)
 		if err != nil {
 			t.Fatal(err)
 		}
 		policytest.Compare(t, "circuits-between-ports", plan.Router+".junos", tree.Text())
-		raw, err := tree.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents = append(documents, raw)
+		trees = append(trees, tree)
 	}
-	if out, err := yangtest.Lint(t, yangtest.Modules(t), documents...); err != nil {
-		t.Errorf("yanglint: %v\n%s", err, out)
-	}
+	mustBeValid(t, trees)
 }
 
 // The check above can fail: Juniper's YANG knows ranges and names.

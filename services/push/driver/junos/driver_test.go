@@ -67,6 +67,25 @@ func held(t *testing.T, d driver.Driver) string {
 	return s.Entries[junosconf.EntryPath]
 }
 
+// become commits one text after the other, reads each back, and confirms it.
+func become(t *testing.T, r *junostest.Router, d driver.Driver, texts ...string) {
+	t.Helper()
+	last := ""
+	for _, next := range texts {
+		id := "c-" + string(rune('a'+len(r.Sent())))
+		if err := commit(t, d, id, last, next); err != nil {
+			t.Fatal(err)
+		}
+		if got := held(t, d); got != next {
+			t.Fatalf("(-got +want):\n%s", cmp.Diff(got, next))
+		}
+		if err := d.Confirm(t.Context(), driver.Master{}, id); err != nil {
+			t.Fatal(err)
+		}
+		last = next
+	}
+}
+
 // The whole life of a group, whichever way it can be read back.
 func TestAGroupComesChangesAndGoes(t *testing.T) {
 	for name, quirks := range map[string][]junostest.Quirk{"Get works": nil, "Get fails": {junostest.GetFails}, "Get fails and there is no PROTO": {junostest.GetFails, junostest.NoProto}} {
@@ -81,20 +100,7 @@ func TestAGroupComesChangesAndGoes(t *testing.T) {
 			if err := d.Probe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			last := ""
-			for _, next := range []string{fewer.Text(), first, fewer.Text(), ""} {
-				id := "c-" + string(rune('a'+len(r.Sent())))
-				if err := commit(t, d, id, last, next); err != nil {
-					t.Fatal(err)
-				}
-				if got := held(t, d); got != next {
-					t.Fatalf("(-got +want):\n%s", cmp.Diff(got, next))
-				}
-				if err := d.Confirm(t.Context(), driver.Master{}, id); err != nil {
-					t.Fatal(err)
-				}
-				last = next
-			}
+			become(t, r, d, fewer.Text(), first, fewer.Text(), "")
 			var kinds []string
 			for _, text := range r.Sent() {
 				kinds = append(kinds, strings.Fields(text)[0])

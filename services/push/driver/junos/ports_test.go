@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace/internal/junosconf"
 	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/driver/junos/junostest"
@@ -35,20 +33,7 @@ func TestCircuitsBetweenPortsComeAndGo(t *testing.T) {
 					t.Fatalf("there is no %s", gone)
 				}
 			}
-			last := ""
-			for _, next := range []string{both, one.Text(), both, ""} {
-				id := "c-" + string(rune('a'+len(r.Sent())))
-				if err := commit(t, d, id, last, next); err != nil {
-					t.Fatal(err)
-				}
-				if got := held(t, d); got != next {
-					t.Fatalf("(-got +want):\n%s", cmp.Diff(got, next))
-				}
-				if err := d.Confirm(t.Context(), driver.Master{}, id); err != nil {
-					t.Fatal(err)
-				}
-				last = next
-			}
+			become(t, r, d, both, one.Text(), both, "")
 			if got := r.Config(); got != "" {
 				t.Errorf("the router still holds\n%s", got)
 			}
