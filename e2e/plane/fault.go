@@ -70,8 +70,8 @@ func Killed(service string) Fault {
 
 // Stopped is a service that stands still, as on a host that has no memory or no processor left.
 func Stopped(service string) Fault {
-	return fault("the "+service+" service stands still", func(_ *testing.T, p *Plane) { p.Running[service].Ask(syscall.SIGSTOP) },
-		func(_ *testing.T, p *Plane) { p.Running[service].Ask(syscall.SIGCONT) })
+	return fault("the "+service+" service stands still", func(t *testing.T, p *Plane) { p.Running[service].Stand(t) },
+		func(t *testing.T, p *Plane) { p.Running[service].Move(t) })
 }
 
 // network is a fault of the path to one router.

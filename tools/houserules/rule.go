@@ -113,6 +113,11 @@ func Rules() []Rule {
 			serversBeforeTests,
 		},
 		{
+			"processes are stopped by internal/testkit/standstill",
+			"kill(2) returns before SIGSTOP has stopped every thread, and a broker answers meanwhile what was to wait for it",
+			stoppedElsewhere,
+		},
+		{
 			"nobody asks for the folder of a source",
 			"builds have -trimpath, so that clones share the build cache: a test that looks beside its source finds nothing, and is skipped",
 			sourcePaths,

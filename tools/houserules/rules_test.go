@@ -57,6 +57,9 @@ func TestRules(t *testing.T) {
 		{"a source's path, and a caller of another kind", sourcePaths, map[string]string{
 			"a/x.go": "package x\n\nfunc f() { runtime.Caller(0); rpc.Caller(0) }\n",
 		}, []string{"a/x.go:3: runtime.Caller"}},
+		{"a process that is stopped, and one where it is waited for", stoppedElsewhere, map[string]string{
+			"a/x_test.go": "package x\n\nfunc f() { syscall.Kill(1, syscall.SIGSTOP) }\n", "internal/testkit/standstill/x.go": "package standstill\n\nvar s = syscall.SIGSTOP\n",
+		}, []string{"a/x_test.go:3: SIGSTOP"}},
 		{"a server before the tests, and one in a test", serversBeforeTests, map[string]string{
 			"services/x/x_test.go": "package x\n\nfunc TestMain(m *testing.M) {\n\tserver.Start(ctx)\n\tos.Exit(m.Run())\n}\n\nfunc TestX(t *testing.T) { server.Start(ctx) }\n",
 		}, []string{"services/x/x_test.go:4: TestMain starts a server"}},

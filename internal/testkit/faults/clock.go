@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/standstill"
 )
 
 // ShiftClock shifts the time of day of a running program, as a step of its host's clock does
@@ -135,19 +136,18 @@ func redirect(pid int, memory *os.File, entry, to int64) error {
 		if err == nil && free {
 			_, err = memory.WriteAt(code, entry)
 		}
-		if err = errors.Join(err, syscall.Kill(pid, syscall.SIGCONT)); err != nil || free {
+		if err = errors.Join(err, standstill.Continue(pid)); err != nil || free {
 			return err
 		}
 	}
-	return errors.New("its threads are in clock_gettime all the time, or do not stop")
+	return errors.New("its threads are in clock_gettime all the time")
 }
 
 // stopped stops a process and reports whether every thread stands elsewhere.
 func stopped(pid int, entry int64) (free bool, err error) {
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+	if err := standstill.Stop(pid); err != nil {
 		return false, err
 	}
-	time.Sleep(time.Millisecond) // a thread that still runs afterwards is read again by the next call
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil || len(threads) == 0 {
 		return false, errors.Join(err, errors.New("it has ended"))
@@ -159,7 +159,7 @@ func stopped(pid int, entry int64) (free bool, err error) {
 		}
 		fields := strings.Fields(string(raw))
 		if err != nil || len(fields) < 2 {
-			return false, err // it runs
+			return false, err
 		}
 		at, err := strconv.ParseInt(strings.TrimPrefix(fields[len(fields)-1], "0x"), 16, 64)
 		if err != nil || at > entry && at < entry+jump {

@@ -27,6 +27,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/ports"
+	"github.com/millrace/millrace/internal/testkit/standstill"
 )
 
 // Lib names the folder of jars, by default .cache/kafka of this repository.
@@ -114,14 +115,17 @@ func (b *Broker) Empty(t testing.TB) {
 }
 
 // Stand has the broker stand still, as a machine that is starved of its processor, until Move.
-func (b *Broker) Stand(t testing.TB) { b.signal(t, syscall.SIGSTOP) }
+func (b *Broker) Stand(t testing.TB) {
+	t.Helper()
+	if err := standstill.Stop(b.process.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Move ends Stand.
-func (b *Broker) Move(t testing.TB) { b.signal(t, syscall.SIGCONT) }
-
-func (b *Broker) signal(t testing.TB, s syscall.Signal) {
+func (b *Broker) Move(t testing.TB) {
 	t.Helper()
-	if err := b.process.Process.Signal(s); err != nil {
+	if err := standstill.Continue(b.process.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/standstill"
 )
 
 // Patience is how long anything may take before the test gives up on it.
@@ -64,6 +65,22 @@ func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 // Ask sends a signal and does not wait.
 func (p *Process) Ask(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s) // its state shows that it has ended already
+}
+
+// Stand has the process stand still until Move.
+func (p *Process) Stand(t *testing.T) {
+	t.Helper()
+	if err := standstill.Stop(p.Pid()); err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+}
+
+// Move ends Stand.
+func (p *Process) Move(t *testing.T) {
+	t.Helper()
+	if err := standstill.Continue(p.Pid()); err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
 }
 
 // Signal returns once the process is gone.

@@ -35,7 +35,7 @@ func square(t *testing.T) *Book {
 }
 
 // bookOf is a book of a network whose links may be filled.
-func bookOf(t *testing.T, nodes []graph.Node, links []graph.Link) *Book {
+func bookOf(t testing.TB, nodes []graph.Node, links []graph.Link) *Book {
 	t.Helper()
 	g, err := graph.New(nodes, links)
 	if err != nil {
