@@ -82,14 +82,24 @@ func lower(a, b []piece) []piece {
 	return out
 }
 
-// covers: a profile has at no instant less than another one.
+// covers: a profile has at no instant less than another one. A search asks this most, so it has a loop of its own.
 func covers(a, b []piece) bool {
-	covered := true
-	each(a, b, func(_, a, b int64) bool {
-		covered = a >= b
-		return covered
-	})
-	return covered
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if a[i].free < b[j].free {
+			return false
+		}
+		switch {
+		case i+1 == len(a):
+			j++
+		case j+1 == len(b) || a[i+1].at < b[j+1].at:
+			i++
+		case a[i+1].at > b[j+1].at:
+			j++
+		default:
+			i, j = i+1, j+1
+		}
+	}
+	return true
 }
 
 // slots are a profile as slots of a window.

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxLabels is how many partial paths one search makes before it is given up: some 15 MB and half a second.
+	// maxLabels is how many partial paths one search makes before it is given up: some 15 MB.
+	// Those of a volume take a second or more on a large network (BenchmarkSpreadRefused).
 	maxLabels = 200_000
 	// maxPieces is how many pieces their profiles and those of links have together: 128 MB.
 	maxPieces = 8 << 20
