@@ -202,7 +202,7 @@ func (p *process) openInventory(context.Context) (err error) {
 	if p.devices, err = device.Load(p.cfg.Inventory); err != nil {
 		return err
 	}
-	if len(p.devices.Devices) == 0 {
+	if len(p.devices.Devices) == 0 || !p.dials() {
 		return nil
 	}
 	c, err := p.devices.Credentials(p.mtls())
@@ -212,6 +212,11 @@ func (p *process) openInventory(context.Context) (err error) {
 	p.tls = c.Client()
 	p.renew(c)
 	return nil
+}
+
+// dials reports whether a service of this process speaks to routers: the others need no key for them, and have none.
+func (p *process) dials() bool {
+	return slices.ContainsFunc(services(), func(s service) bool { return s.dials && p.hosted[s.name] })
 }
 
 func (p *process) mtls() mtls.Dependencies {

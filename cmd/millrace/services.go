@@ -46,8 +46,9 @@ type service struct {
 	// needs are the services without which it does not start; uses are those it calls where they are hosted or have
 	// an endpoint, and does without where not: its client is then nil.
 	needs, uses []string
-	// state is set if it writes to etcd.
-	state bool
+	// state is set if it writes to etcd, dials if it speaks to routers or PEs, and so needs their CA and the client
+	// certificate.
+	state, dials bool
 	// api is the name of its Connect service, for the API gateway; the dashboard has none.
 	api string
 	// rest is where its calls over plain HTTP begin, as JSON or as the form of an OpenID provider, and restCall the
@@ -73,11 +74,11 @@ func services() []service {
 			settings: flowstoreDefaults, build: with(buildFlowstore)},
 		{name: "flow", api: flowv1connect.FlowCollectorServiceName,
 			settings: flowDefaults, build: with(buildFlow)},
-		{name: "telemetry", api: telemetryv1connect.TelemetryCollectorServiceName,
+		{name: "telemetry", dials: true, api: telemetryv1connect.TelemetryCollectorServiceName,
 			settings: defaults(telemetry.DefaultConfiguration), build: with(buildTelemetry)},
 		{name: "paths", api: pathsv1connect.PathsServiceName,
 			settings: defaults(paths.DefaultConfiguration), build: with(buildPaths)},
-		{name: "topology", api: topologyv1connect.TopologyCollectorServiceName,
+		{name: "topology", dials: true, api: topologyv1connect.TopologyCollectorServiceName,
 			settings: defaults(topology.DefaultConfiguration), build: with(buildTopology)},
 		{name: "policy", needs: []string{"alpha", "paths"}, uses: []string{"circuits"}, api: policyv1connect.PolicyServiceName,
 			settings: defaults(policy.DefaultConfiguration), build: with(buildPolicy),
@@ -93,7 +94,7 @@ func services() []service {
 		{name: "twin", uses: []string{"flowstore"}, api: twinv1connect.TwinServiceName,
 			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin),
 			calls: []string{flowv1connect.FlowStoreServiceTelemetryProcedure}},
-		{name: "push", needs: []string{"policy"}, uses: []string{"twin", "flowstore"}, state: true, api: pushv1connect.ChangeServiceName,
+		{name: "push", needs: []string{"policy"}, uses: []string{"twin", "flowstore"}, state: true, dials: true, api: pushv1connect.ChangeServiceName,
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush),
 			calls: []string{
 				flowv1connect.FlowStoreServiceTelemetryProcedure,
@@ -110,7 +111,7 @@ func services() []service {
 				pushv1connect.ChangeServiceListProcedure,
 				pushv1connect.ChangeServiceListFreezesProcedure,
 			}},
-		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
+		{name: "vpn", needs: []string{"paths"}, state: true, dials: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN),
 			calls: []string{
 				pathsv1connect.PathsServiceEcmpProcedure,

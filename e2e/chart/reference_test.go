@@ -90,7 +90,7 @@ type schema struct {
 // leaves are the keys of a tree of values; what the operator fills in has none.
 func leaves(tree map[string]any, below string) (out []string) {
 	for k, v := range tree {
-		if m, is := v.(map[string]any); is && len(m) > 0 && k != "resources" {
+		if m, is := v.(map[string]any); is && len(m) > 0 && k != "resources" && k != "resourcesOf" {
 			out = append(out, leaves(m, below+k+".")...)
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // foreign are kinds of other projects, which a cluster has only with their operators.
-var foreign = []string{"HTTPRoute", "ServiceMonitor", "PrometheusRule"}
+var foreign = []string{"Certificate", "HTTPRoute", "ServiceMonitor", "PrometheusRule"}
 
 // rendered has the API server judge every manifest that the chart's own tests render: schema, defaults, admission.
 func (w *world) rendered(t *testing.T) {

@@ -7,9 +7,23 @@
 {{- end -}}
 
 {{- define "millrace.selector" -}}
+{{ include "millrace.release" . }}
+app.kubernetes.io/component: control-plane
+{{- end -}}
+
+{{- define "millrace.release" -}}
 app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
 app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: control-plane
+{{- end -}}
+
+{{/* Pods that host a service: those of its own, or the one that hosts all. */}}
+{{- define "millrace.hosts" -}}
+{{- if .root.Values.parts.enabled -}}
+{{ include "millrace.release" .root }}
+app.kubernetes.io/component: {{ .service }}
+{{- else -}}
+{{ include "millrace.selector" .root }}
+{{- end -}}
 {{- end -}}
 
 {{- define "millrace.labels" -}}
@@ -34,7 +48,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.identity.url -}}{{ .Values.identity.url }}
 {{- else if .Values.ingress.enabled -}}https://{{ .Values.ingress.host }}
 {{- else if .Values.gateway.enabled -}}https://{{ .Values.gateway.host }}
-{{- else -}}http://localhost:8080{{- end -}}
+{{- else -}}{{ ternary "https" "http" .Values.parts.enabled }}://localhost:8080{{- end -}}
+{{- end -}}
+
+{{/* Where pods of the release reach the dashboard. */}}
+{{- define "millrace.server" -}}
+{{ ternary "https" "http" .Values.parts.enabled }}://{{ include "millrace.fullname" . }}:{{ int .Values.dashboard.service.port }}
 {{- end -}}
 
 {{/* What every container may do: nothing. */}}
@@ -53,6 +72,46 @@ fsGroupChangePolicy: OnRootMismatch
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
+{{/* Migrations of the tables run before the port is open: ten minutes. The process ends by itself where a part of it has
+     ended; what hangs does not. Ready is whose etcd and bus do their work. */}}
+{{- define "millrace.probes" -}}
+{{- $scheme := ternary "HTTPS" "HTTP" .Values.parts.enabled -}}
+startupProbe:
+  httpGet: {path: /healthz, port: http, scheme: {{ $scheme }}}
+  periodSeconds: 2
+  failureThreshold: 300
+livenessProbe:
+  httpGet: {path: /healthz, port: http, scheme: {{ $scheme }}}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: {path: /readyz, port: http, scheme: {{ $scheme }}}
+  periodSeconds: 5
+  timeoutSeconds: 4
+  failureThreshold: 2
+{{- end -}}
+
+{{- define "millrace.scheduling" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The process reads its configuration once: another one is another pod. */}}
+{{- define "millrace.checksum" -}}
+{{ printf "%s\n%s\n%s" (include "millrace.config" .) (include "millrace.inventory" .) (toYaml .Values.policies) | sha256sum }}
+{{- end -}}
+
 {{- define "millrace.pullSecrets" -}}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
@@ -62,63 +121,48 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* Files beside millrace.yaml: of the pod, and of the job that checks them. */}}
+{{/* Files beside millrace.yaml: of the pod, or the service, and of the job that checks them. A key lies where it is used. */}}
+{{- define "millrace.files" -}}
+{{- $v := .root.Values -}}
+{{- $service := default "" .service -}}
+{{- if $v.policies }}
+- {name: policies, folder: /etc/millrace-policies, configMap: {{ .policies }}}
+{{- end }}
+{{- if and $v.inventoryTLSSecret (has $service (list "" "push" "telemetry" "topology" "vpn")) }}
+- {name: tls, folder: /etc/millrace-tls, secret: {{ $v.inventoryTLSSecret }}}
+{{- end }}
+{{- if $v.etcd.tlsSecret }}
+- {name: etcd, folder: /etc/millrace-etcd, secret: {{ $v.etcd.tlsSecret }}}
+{{- end }}
+{{- if $v.etcd.passwordSecret }}
+- {name: etcd-password, folder: /etc/millrace-etcd-password, secret: {{ $v.etcd.passwordSecret }}}
+{{- end }}
+{{- if $v.kafka.tlsSecret }}
+- {name: kafka, folder: /etc/millrace-kafka, secret: {{ $v.kafka.tlsSecret }}}
+{{- end }}
+{{- if $v.kafka.passwordSecret }}
+- {name: kafka-password, folder: /etc/millrace-kafka-password, secret: {{ $v.kafka.passwordSecret }}}
+{{- end }}
+{{- if and $v.clickhouse.passwordSecret (has $service (list "" "flowstore")) }}
+- {name: clickhouse, folder: /etc/millrace-clickhouse, secret: {{ $v.clickhouse.passwordSecret }}}
+{{- end }}
+{{- end -}}
+
 {{- define "millrace.mounts" -}}
-{{- if .Values.policies }}
-- {name: policies, mountPath: /etc/millrace-policies, readOnly: true}
-{{- end }}
-{{- if .Values.inventoryTLSSecret }}
-- {name: tls, mountPath: /etc/millrace-tls, readOnly: true}
-{{- end }}
-{{- if .Values.etcd.tlsSecret }}
-- {name: etcd, mountPath: /etc/millrace-etcd, readOnly: true}
-{{- end }}
-{{- if .Values.etcd.passwordSecret }}
-- {name: etcd-password, mountPath: /etc/millrace-etcd-password, readOnly: true}
-{{- end }}
-{{- if .Values.kafka.tlsSecret }}
-- {name: kafka, mountPath: /etc/millrace-kafka, readOnly: true}
-{{- end }}
-{{- if .Values.kafka.passwordSecret }}
-- {name: kafka-password, mountPath: /etc/millrace-kafka-password, readOnly: true}
-{{- end }}
-{{- if .Values.clickhouse.passwordSecret }}
-- {name: clickhouse, mountPath: /etc/millrace-clickhouse, readOnly: true}
+{{- range include "millrace.files" . | fromYamlArray }}
+- {name: {{ .name }}, mountPath: {{ .folder }}, readOnly: true}
 {{- end }}
 {{- end -}}
 
 {{- define "millrace.volumes" -}}
-{{- $policies := .policies -}}
-{{- with .root -}}
-{{- if .Values.policies }}
-- name: policies
-  configMap: {name: {{ $policies }}}
+{{- range include "millrace.files" . | fromYamlArray }}
+- name: {{ .name }}
+{{- if .configMap }}
+  configMap: {name: {{ .configMap }}}
+{{- else }}
+  secret: {secretName: {{ .secret }}, defaultMode: 0440}
 {{- end }}
-{{- if .Values.inventoryTLSSecret }}
-- name: tls
-  secret: {secretName: {{ .Values.inventoryTLSSecret }}, defaultMode: 0440}
 {{- end }}
-{{- if .Values.etcd.tlsSecret }}
-- name: etcd
-  secret: {secretName: {{ .Values.etcd.tlsSecret }}, defaultMode: 0440}
-{{- end }}
-{{- if .Values.etcd.passwordSecret }}
-- name: etcd-password
-  secret: {secretName: {{ .Values.etcd.passwordSecret }}, defaultMode: 0440}
-{{- end }}
-{{- if .Values.kafka.tlsSecret }}
-- name: kafka
-  secret: {secretName: {{ .Values.kafka.tlsSecret }}, defaultMode: 0440}
-{{- end }}
-{{- if .Values.kafka.passwordSecret }}
-- name: kafka-password
-  secret: {secretName: {{ .Values.kafka.passwordSecret }}, defaultMode: 0440}
-{{- end }}
-{{- if .Values.clickhouse.passwordSecret }}
-- name: clickhouse
-  secret: {secretName: {{ .Values.clickhouse.passwordSecret }}, defaultMode: 0440}
-{{- end }}
-{{- end -}}
 {{- end -}}
 
 {{/* Files of TLS towards a server, which demands a certificate or does not. */}}
@@ -163,6 +207,11 @@ key: {{ .folder }}/tls.key
 {{- if .Values.clickhouse.passwordSecret }}{{ $_ := set $store "password_file" "/etc/millrace-clickhouse/password" }}{{ end -}}
 {{- end -}}
 {{- $_ := set $config "flowstore" (dict "store" $store) -}}
+{{- if .Values.parts.enabled -}}
+{{- $endpoints := dict "dashboard" (include "millrace.server" .) -}}
+{{- range without (include "millrace.services" . | fromJsonArray) "dashboard" }}{{ $_ := set $endpoints . (printf "https://%s-%s:8080" $name .) }}{{ end -}}
+{{- $config = merge $config (dict "tls" (dict "folder" "/etc/millrace-parts") "endpoints" $endpoints) -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite $config (deepCopy .Values.config)) -}}
 {{- end -}}
 
@@ -191,7 +240,7 @@ key: {{ .folder }}/tls.key
 {{- if and (eq .Values.nightly.mode "cronjob") (eq .Values.identity.mode "on") (not .Values.nightly.tokenSecret) }}
 {{- fail "nightly.mode cronjob needs nightly.tokenSecret: with identity.mode on the job logs in by a token of the role operator (millrace tokens create). Install with nightly.mode builtin first, make the token, then upgrade" }}
 {{- end }}
-{{- if and .Values.monitoring.serviceMonitor (eq .Values.identity.mode "on") (not .Values.monitoring.tokenSecret) }}
+{{- if and .Values.monitoring.serviceMonitor (eq .Values.identity.mode "on") (not .Values.monitoring.tokenSecret) (not .Values.parts.enabled) }}
 {{- fail "monitoring.serviceMonitor needs monitoring.tokenSecret: with identity.mode on /metrics asks for a token of the role viewer (millrace tokens create)" }}
 {{- end }}
 {{- if and .Values.monitoring.serviceMonitor (not (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor")) }}
@@ -221,14 +270,16 @@ key: {{ .folder }}/tls.key
 {{- if and .Values.gateway.enabled (or (not .Values.gateway.host) (not .Values.gateway.parentRefs)) }}
 {{- fail "gateway.enabled needs gateway.host and gateway.parentRefs" }}
 {{- end }}
-{{- with dig "limits" "memory" "" .Values.resources }}
+{{- include "millrace.checkParts" . }}
+{{- with ternary "" (dig "limits" "memory" "" .Values.resources) .Values.parts.enabled }}
 {{- $go := default (ternary "3043MiB" "2463MiB" (gt (len $.Values.kafka.brokers) 0)) $.Values.goMemLimit }}
 {{- $engine := ternary 0 (int64 $.Values.clickhouse.maxServerMemory) (gt (len $.Values.clickhouse.servers) 0) }}
 {{- if lt (include "millrace.octets" . | int64) (add $engine (include "millrace.octets" (trimSuffix "B" $go) | int64)) }}
 {{- fail (printf "resources.limits.memory is %v, and the pod may need more: Go has up to %v (goMemLimit), and the engine %d octets (clickhouse.maxServerMemory). Give it more, or lower these" . $go $engine) }}
 {{- end }}
 {{- end }}
-{{- if and .Values.persistence.enabled (not .Values.persistence.storageClass) (not .Values.persistence.existingClaim) (lookup "v1" "Namespace" "" "kube-system") }}
+{{- $volumes := or (not .Values.parts.enabled) (include "millrace.volumesOfParts" .) }}
+{{- if and $volumes .Values.persistence.enabled (not .Values.persistence.storageClass) (not .Values.persistence.existingClaim) (lookup "v1" "Namespace" "" "kube-system") }}
 {{- $default := false }}
 {{- range (lookup "storage.k8s.io/v1" "StorageClass" "" "").items }}
 {{- if eq (dig "metadata" "annotations" "storageclass.kubernetes.io/is-default-class" "" .) "true" }}{{ $default = true }}{{ end }}
