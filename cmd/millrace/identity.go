@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/services/audit"
+	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/identity"
 )
 
@@ -51,9 +53,27 @@ func (p *process) recorder() rpc.Recorder { return p.gate.Record }
 // who they are, and for whom they call, by certificates, also on the loopback, which other users of the host reach.
 func provesCallers(cfg *config) error {
 	if !cfg.TLS.on() && cfg.logins() {
-		return errors.New("identity.mode is on: services in processes of their own know callers by certificates; set tls.folder (`millrace ca` makes them), or run `millrace up`")
+		return errors.New("logins are on (identity.mode, default on), and services in processes of their own know callers by certificates, also on the loopback: set tls.folder (`millrace ca` makes certificates), or write identity: {mode: off}, with which everybody who reaches a port may do everything, or run `millrace up`")
 	}
 	return nil
+}
+
+// warnOpen says at each start that other hosts may do everything, where somebody has asked for that.
+func (p *process) warnOpen() {
+	address := p.cfg.settings("dashboard").(dashboard.Configuration).Listen
+	if p.listener != nil {
+		address = p.listener.Addr().String()
+	}
+	if p.logins() || !openAt(address, p.hosted[front] || p.credentials == nil) {
+		return
+	}
+	p.log.Warn("identity.mode is off: every client that reaches this address, from other hosts too, may read and change everything without a login", "listen", address)
+}
+
+// openAt reports whether other hosts reach an address. everybody: they need no certificate of a service for it.
+func openAt(address string, everybody bool) bool {
+	host, _, err := net.SplitHostPort(address)
+	return everybody && err == nil && !loopback(host)
 }
 
 // announce prints the link of the first login, once the port is there. It goes to the terminal, not to the log.

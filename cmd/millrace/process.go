@@ -253,6 +253,7 @@ func (p *process) run(ctx context.Context) error {
 	if err := p.group.Start(ctx); err != nil {
 		return errors.Join(err, p.close(ctx))
 	}
+	p.warnOpen()
 	if err := p.announce(ctx); err != nil {
 		return errors.Join(err, p.group.Stop(context.WithoutCancel(ctx)), p.close(ctx))
 	}

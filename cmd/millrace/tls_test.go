@@ -91,7 +91,7 @@ func TestAServiceHasItsOwnCertificate(t *testing.T) {
 // Ports that other hosts reach need TLS, and logins need it everywhere.
 func TestWhereAServiceListens(t *testing.T) {
 	const (
-		shared = "kafka: {brokers: ['127.0.0.1:1']}\n"
+		shared = "identity: {mode: off}\nkafka: {brokers: ['127.0.0.1:1']}\n"
 		plain  = shared + "endpoints: {paths: 'http://127.0.0.1:0'}\n"
 		secure = shared + "endpoints: {paths: 'https://paths.example.net:7005'}\ntls: {folder: f}\n"
 	)
@@ -113,9 +113,30 @@ func TestWhereAServiceListens(t *testing.T) {
 			}
 		})
 	}
-	for text, refused := range map[string]bool{"identity: {mode: on}": true, "identity: {mode: off}": false, "identity: {mode: on}\ntls: {folder: f}": false} {
+	for text, refused := range map[string]bool{"data_dir: d": true, "identity: {mode: on}": true, "identity: {mode: off}": false, "identity: {mode: on}\ntls: {folder: f}": false} {
 		if err := provesCallers(configured(t, text)); (err != nil) != refused {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A process that anybody on other hosts may use without a login says so.
+func TestOpenToOtherHosts(t *testing.T) {
+	for _, tt := range []struct {
+		address   string
+		everybody bool
+		want      bool
+	}{
+		{"127.0.0.1:8080", true, false},
+		{"localhost:8080", true, false},
+		{"[::1]:8080", true, false},
+		{"[::]:8080", true, true},
+		{":8080", true, true},
+		{"192.0.2.1:8080", true, true},
+		{"192.0.2.1:7007", false, false}, // services by their certificates only
+	} {
+		if got := openAt(tt.address, tt.everybody); got != tt.want {
+			t.Errorf("%s, everybody %v: %v", tt.address, tt.everybody, got)
 		}
 	}
 }

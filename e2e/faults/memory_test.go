@@ -22,6 +22,7 @@ const oneProcess = `
 data_dir: %[1]s/data
 inventory: inventory.yaml
 dashboard: {listen: "%[2]s:8080"}
+identity: {mode: off} # what is tried here is memory
 flow: {listen: ["%[2]s:2055"], exporters: {accept_unlisted: true}}
 alpha: {nightly_at: ""}
 `

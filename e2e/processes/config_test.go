@@ -27,6 +27,7 @@ data_dir: {{.Dir}}/data
 inventory: inventory.yaml
 kafka: {brokers: ["{{.Kafka}}"]}
 etcd: {endpoints: ["{{.Etcd}}"]}
+identity: {mode: off} # secure_test.go has logins and certificates
 flow:
   listen: ["{{.Host}}:{{.FlowPort}}"]
 alpha:

@@ -82,7 +82,7 @@ vpns:
 	}
 	cert, key := ca.Issue(p.t, "controller")
 	p.net.Write("inventory.yaml", fmt.Sprintf("tls: {ca: %s, cert: %s, key: %s}\ndevices:\n%s", ca.CA, cert, key, devices.String()))
-	p.net.Write("millrace.yaml", fmt.Sprintf("data_dir: %s/data\ninventory: inventory.yaml\nalpha: {nightly_at: \"\"}\nvpn: {dir: policies}\n", p.net.Dir))
+	p.net.Write("millrace.yaml", fmt.Sprintf("data_dir: %s/data\ninventory: inventory.yaml\nidentity: {mode: off}\nalpha: {nightly_at: \"\"}\nvpn: {dir: policies}\n", p.net.Dir))
 }
 
 // start runs `millrace up` in the core, or the agent of a PE.

@@ -123,7 +123,7 @@ func startPlane(t *testing.T) controlPlane {
 	cert, key := authority.Issue(t, "millrace")
 	write(t, folder, "inventory.yaml", fmt.Sprintf(
 		"tls: {ca: %q, cert: %q, key: %q}\ndevices:\n  - {name: r1, address: %q, loopback: 192.0.2.1, exporters: [127.0.0.1]}\n", authority.CA, cert, key, ports.Loopback(t)))
-	write(t, folder, "millrace.yaml", fmt.Sprintf("data_dir: %s/data\ninventory: inventory.yaml\ndashboard: {listen: %q}\nflow: {listen: [%q]}\n", folder, p.web, p.flows))
+	write(t, folder, "millrace.yaml", fmt.Sprintf("data_dir: %s/data\ninventory: inventory.yaml\ndashboard: {listen: %q}\nidentity: {mode: off}\nflow: {listen: [%q]}\n", folder, p.web, p.flows))
 	up := program.Start(t, folder, "up", program.Path, "up", "--config", filepath.Join(folder, "millrace.yaml"))
 	t.Cleanup(func() { up.Signal(t, syscall.SIGTERM) })
 	up.WaitReady(t, "http://"+p.web)

@@ -75,6 +75,11 @@ func (a *api) Logout(ctx context.Context, r *connect.Request[identityv1.LogoutRe
 	if r.Msg.GetEverywhere() && !who.Session {
 		return nil, errNoSession
 	}
+	if r.Msg.GetEverywhere() {
+		if err := a.endLinks(ctx, who.Name); err != nil {
+			return nil, away(err)
+		}
+	}
 	ended, err := deleteCounting(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool {
 		return s.GetUser() == who.Name && (r.Msg.GetEverywhere() || s.GetId() == who.Credential)
 	})
@@ -145,7 +150,8 @@ func (a *api) SetPassword(ctx context.Context, r *connect.Request[identityv1.Set
 	if _, err := a.deps.State.Put(ctx, userKey(of), revision, user); err != nil {
 		return nil, conflict(err)
 	}
-	if err := deleteWhere(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of && s.GetId() != who.Credential }); err != nil {
+	ended := deleteWhere(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of && s.GetId() != who.Credential })
+	if err := errors.Join(ended, a.endLinks(ctx, of)); err != nil {
 		return nil, away(err)
 	}
 	return connect.NewResponse(&identityv1.SetPasswordResponse{}), nil

@@ -19,7 +19,7 @@ const (
 // Configuration of logins.
 type Configuration struct {
 	// Mode is on or off. With on every call needs a login and a role; with off everybody who reaches the port may do
-	// everything. Default off.
+	// everything. Default on.
 	Mode string `yaml:"mode"`
 	// URL is where people reach the dashboard, for login links, such as https://millrace.example.net. With https the
 	// session cookie is sent over TLS only. Default none: http at the address that it listens on.
@@ -36,9 +36,9 @@ type Configuration struct {
 	OIDC oidc.Configuration `yaml:"oidc"`
 }
 
-// DefaultConfiguration asks nobody to log in.
+// DefaultConfiguration asks everybody to log in.
 func DefaultConfiguration() Configuration {
-	return Configuration{Mode: ModeOff, Session: 12 * time.Hour, Token: 365 * 24 * time.Hour, Link: 15 * time.Minute, Rate: 200, OIDC: oidc.DefaultConfiguration()}
+	return Configuration{Mode: ModeOn, Session: 12 * time.Hour, Token: 365 * 24 * time.Hour, Link: 15 * time.Minute, Rate: 200, OIDC: oidc.DefaultConfiguration()}
 }
 
 // Validate says what is wrong and what to write instead.

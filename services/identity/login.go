@@ -112,10 +112,15 @@ func (a *api) redeem(ctx context.Context, code string, now time.Time) (*identity
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return nil, away(err)
 	}
-	if at == 0 {
+	switch {
+	case link.GetRole() == 0 && at == 0:
+		return nil, errLink // the person was removed
+	case at == 0:
 		user = &identityv1.UserRecord{Name: link.GetUser(), CreatedAt: timestamppb.New(now)}
 	}
-	setRole(user, []rights.Grant{{Role: link.GetRole()}}) // also of a person who lost it: who can print a link has the host
+	if link.GetRole() != 0 {
+		setRole(user, []rights.Grant{{Role: link.GetRole()}}) // also of a person who lost it: who can print a link has the host
+	}
 	guards := []state.Guard{{Key: linkKey(shown.id), Revision: revision}, {Key: userKey(link.GetUser()), Revision: at}}
 	switch _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: linkKey(shown.id)}, state.Op{Key: userKey(user.GetName()), Value: user}); {
 	case errors.Is(err, state.ErrConflict):

@@ -27,6 +27,10 @@ func TestATokenCannotTakeItsPersonOver(t *testing.T) {
 				_, err := by.CreateToken(t.Context(), connect.NewRequest(&identityv1.CreateTokenRequest{Name: "more", Role: rights.Viewer}))
 				return err
 			},
+			"makes a login link": func() error {
+				_, err := by.CreateLink(t.Context(), connect.NewRequest(&identityv1.CreateLinkRequest{}))
+				return err
+			},
 			"ends other logins": func() error {
 				_, err := by.Logout(t.Context(), connect.NewRequest(&identityv1.LogoutRequest{Everywhere: true}))
 				return err

@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/state"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 )
@@ -61,31 +58,6 @@ func listed[T any, P record[T]](ctx context.Context, s *state.Store, prefix stri
 	return out, nil
 }
 
-// firstAdmin is who logs in by a link.
-const firstAdmin = "admin"
-
-// LoginLink makes a link by which the person admin logs in, once. first makes it only where nobody is known yet; the
-// code is then empty if somebody is.
-func (c *Component) LoginLink(ctx context.Context, first bool) (code string, err error) {
-	if first {
-		users, err := c.deps.State.Keys(ctx, usersPrefix)
-		if err != nil || len(users) > 0 {
-			return "", err
-		}
-	}
-	s := newSecret(linkKind)
-	link := &identityv1.LinkRecord{
-		Id: s.id, Hash: s.hash(), User: firstAdmin, Role: rights.Admin, ExpiresAt: timestamppb.New(c.deps.Now().Add(c.cfg.Link)),
-	}
-	if _, err := c.deps.State.Put(ctx, linkKey(s.id), 0, link); err != nil {
-		return "", fmt.Errorf("record the login link: %w", err)
-	}
-	return s.text(), nil
-}
-
-// Lifetime is how long a login link can be used.
-func (c *Component) Lifetime() time.Duration { return c.cfg.Link }
-
 // clean deletes what has expired.
 func (c *Component) clean(ctx context.Context) {
 	now := c.deps.Now()
@@ -100,9 +72,10 @@ func (c *Component) clean(ctx context.Context) {
 	}
 }
 
-// endLogins deletes a person's sessions and tokens.
+// endLogins deletes a person's sessions, tokens and links.
 func (c *Component) endLogins(ctx context.Context, of string) error {
 	return errors.Join(
+		c.endLinks(ctx, of),
 		deleteWhere(ctx, c.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of }),
 		deleteWhere(ctx, c.deps.State, tokensPrefix, func(t *identityv1.TokenRecord) bool { return t.GetUser() == of }),
 	)

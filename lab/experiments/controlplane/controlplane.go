@@ -33,6 +33,8 @@ type Plane struct {
 	cmd    *lab.Command
 	exited chan struct{}
 	log    string
+	// Operator is who the clients below act for, and Admin who may look around; nil without logins.
+	Operator, Admin *Login
 	// URL is where the dashboard and all APIs are reached.
 	URL string
 
@@ -55,6 +57,8 @@ type Options struct {
 	// Output is the folder for configuration, log and data. Listen is where on this machine the dashboard is reached;
 	// default 127.0.0.1:8080, and any free port if that is taken.
 	Output, Listen string
+	// Logins has the experiment log in, as a person does; without it nobody needs to.
+	Logins bool
 	// Settings are the rest of the configuration file.
 	Settings string
 }
@@ -74,7 +78,7 @@ func Start(ctx context.Context, l *lab.Lab, o Options) (*Plane, error) {
 
 	path := filepath.Join(o.Output, "millrace.yaml")
 	data := filepath.Join(o.Output, "data")
-	text := fmt.Sprintf(configuration, data, l.Inventory()) + o.Settings
+	text := fmt.Sprintf(configuration, data, l.Inventory()) + o.identity() + o.Settings
 	if err := errors.Join(os.RemoveAll(data), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 		return nil, fmt.Errorf("write the control plane's configuration: %w", err)
 	}
@@ -84,20 +88,32 @@ func Start(ctx context.Context, l *lab.Lab, o Options) (*Plane, error) {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	defer log.Close()
+	printed, err := os.OpenFile(filepath.Join(o.Output, "printed"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make the file for the login link: %w", err)
+	}
+	defer printed.Close()
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own binary: %w", err)
 	}
 	// The control plane outlives this function and, with --keep, this process.
 	p.cmd = l.Command(context.WithoutCancel(ctx), self, "up", "--config", path, "--listen-fd", "3")
-	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.Stdout, p.cmd.Stderr = printed, log
 	p.cmd.ExtraFiles = []*os.File{file}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the control plane: %w", err)
 	}
 	go func() { _ = p.cmd.Wait(); close(p.exited) }()
-	p.connect()
-	return p, p.await(ctx)
+	if err := p.await(ctx); err != nil || !o.Logins {
+		p.connect(http.DefaultClient)
+		return p, err
+	}
+	if err := p.logIn(ctx, printed.Name()); err != nil {
+		return p, fmt.Errorf("log in: %w", err)
+	}
+	p.connect(p.Operator.client)
+	return p, nil
 }
 
 // openListener prefers the address requested and takes any free port where it is in use.
@@ -115,14 +131,14 @@ func openListener(listen string) (net.Listener, error) {
 	return l, nil
 }
 
-func (p *Plane) connect() {
-	p.Alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, p.URL)
-	p.Flows = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, p.URL)
-	p.Quality = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, p.URL)
-	p.Paths = pathsv1connect.NewPathsServiceClient(http.DefaultClient, p.URL)
-	p.Changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.URL)
-	p.Telemetry = telemetryv1connect.NewTelemetryCollectorServiceClient(http.DefaultClient, p.URL)
-	p.Topology = topologyv1connect.NewTopologyCollectorServiceClient(http.DefaultClient, p.URL)
+func (p *Plane) connect(client *http.Client) {
+	p.Alpha = alphav1connect.NewAlphaServiceClient(client, p.URL)
+	p.Flows = flowv1connect.NewFlowStoreServiceClient(client, p.URL)
+	p.Quality = flowv1connect.NewFlowCollectorServiceClient(client, p.URL)
+	p.Paths = pathsv1connect.NewPathsServiceClient(client, p.URL)
+	p.Changes = pushv1connect.NewChangeServiceClient(client, p.URL)
+	p.Telemetry = telemetryv1connect.NewTelemetryCollectorServiceClient(client, p.URL)
+	p.Topology = topologyv1connect.NewTopologyCollectorServiceClient(client, p.URL)
 }
 
 // await returns once the API answers.

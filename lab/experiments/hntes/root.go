@@ -37,7 +37,7 @@ type Options struct {
 	// Listen is where on this machine the dashboard is reached;
 	// default 127.0.0.1:8080, and any free port if that is taken.
 	Listen string
-	// Browser is the command that approves the change set in the dashboard; it is given --url and --out.
+	// Browser is the command that approves the change set in the dashboard; it is given --link and --out.
 	// Empty approves through the API.
 	Browser []string
 	// Until ends early, after "day1" or "nightly"; only useful with Keep.
@@ -149,10 +149,27 @@ func (r *run) phase(name, text string) func(context.Context) error {
 	}
 }
 
+// invite says how to log in to what stays up.
+func (r *run) invite() {
+	r.say("lab and dashboard stay up: %s (end them with: millrace lab down %s)", r.plane.URL, r.lab.Name)
+	if r.plane.Admin == nil {
+		return // it ended before anybody could log in
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the run's own may be over
+	defer cancel()
+	page, inBrowser := r.plane.Admin.Link(ctx)
+	commands, inShell := r.plane.Admin.Link(ctx)
+	if err := errors.Join(inBrowser, inShell); err != nil {
+		r.say("no login link: %s", err) // such as after a log-out of admin everywhere
+		return
+	}
+	r.say("log in within 12 hours, once by each:\n  in a browser: %s\n  for commands: millrace login --link '%s'", page, commands)
+}
+
 // end takes everything down, or leaves it and says where it is.
 func (r *run) end() error {
 	if r.Keep && r.plane != nil && r.plane.Alive() {
-		r.say("lab and dashboard stay up: %s (end them with: millrace lab down %s)", r.plane.URL, r.lab.Name)
+		r.invite()
 		return r.lab.Detach()
 	}
 	var err error

@@ -32,10 +32,14 @@ alpha: {nightly_at: "", rule: {min_bytes: 10000000, interval: 60s}}
 func (r *run) startPlane(ctx context.Context) (err error) {
 	r.say("start the control plane beside the routers")
 	settings := fmt.Sprintf(configuration, lab.ControllerAddress)
-	if r.plane, err = controlplane.Start(ctx, r.lab, controlplane.Options{Output: r.Output, Listen: r.Listen, Settings: settings}); err != nil {
+	if r.plane, err = controlplane.Start(ctx, r.lab, controlplane.Options{Output: r.Output, Listen: r.Listen, Logins: true, Settings: settings}); err != nil {
 		return err
 	}
-	r.say("  dashboard: %s", r.plane.URL)
+	link, err := r.plane.Admin.Link(ctx)
+	if err != nil {
+		return err
+	}
+	r.say("  dashboard: %s  (a link that logs in once; while it runs the page can be watched)", link)
 	if err := controlplane.AnnounceTemplates(ctx, r.lab); err != nil {
 		return err
 	}
@@ -143,7 +147,11 @@ func (r *run) approve(ctx context.Context) error {
 }
 
 func (r *run) browse(ctx context.Context) error {
-	args := append(slices.Clone(r.Browser[1:]), "--url", r.plane.URL, "--out", r.Output, "--change", r.report.Change.ID)
+	link, err := r.plane.Operator.Link(ctx)
+	if err != nil {
+		return err
+	}
+	args := append(slices.Clone(r.Browser[1:]), "--link", link, "--out", r.Output, "--change", r.report.Change.ID)
 	out, err := exec.CommandContext(ctx, r.Browser[0], args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("approve in the browser: %w: %s", err, strings.TrimSpace(string(out)))

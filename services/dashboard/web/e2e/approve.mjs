@@ -2,6 +2,7 @@
 //
 //   node e2e/approve.mjs --url http://127.0.0.1:8080 --out DIR [--by NAME] [--note TEXT]
 //     [--change ID] [--timeout SECONDS] [--width 1280] [--height 800] [--dark]
+//   node e2e/approve.mjs --link 'http://127.0.0.1:8080/#login=…' …    (in place of --url: logs in first)
 //   node e2e/approve.mjs --url … --out DIR --screenshot NAME [--query '?v=1&view=table']
 //
 // Writes DIR/dashboard-planned.png and DIR/dashboard-verified.png and prints
@@ -14,6 +15,7 @@ import { until, withPage } from "./browser.mjs";
 
 const { values: options } = parseArgs({
   options: {
+    link: { type: "string", default: "" },
     url: { type: "string", default: "http://127.0.0.1:8080" },
     out: { type: "string", default: "." },
     by: { type: "string", default: "operator" },
@@ -34,9 +36,15 @@ const timeout = Number(options.timeout) * 1000;
 /** States from which a change set does not come back by itself. */
 const ends = ["VERIFIED", "FAILED", "ROLLED_BACK"];
 
+const base = options.link ? new URL(options.link).origin : options.url;
+
 async function open(page) {
   page.setDefaultTimeout(timeout);
-  await until(`the dashboard on ${options.url}`, page.goto(options.url + options.query));
+  if (options.link) {
+    await until(`the dashboard on ${base}`, page.goto(options.link));
+    await until("the login", page.locator(".who").waitFor());
+  }
+  await until(`the dashboard on ${base}`, page.goto(`${base}/${options.query}`));
   await until("the page", page.getByTestId("topology").waitFor());
 }
 

@@ -1494,6 +1494,95 @@ func (x *LogoutResponse) GetEnded() int32 {
 	return 0
 }
 
+type CreateLinkRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateLinkRequest) Reset() {
+	*x = CreateLinkRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateLinkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateLinkRequest) ProtoMessage() {}
+
+func (x *CreateLinkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateLinkRequest.ProtoReflect.Descriptor instead.
+func (*CreateLinkRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
+}
+
+type CreateLinkResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What Redeem takes, once; the link is the page's URL with #login= and this.
+	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateLinkResponse) Reset() {
+	*x = CreateLinkResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateLinkResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateLinkResponse) ProtoMessage() {}
+
+func (x *CreateLinkResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateLinkResponse.ProtoReflect.Descriptor instead.
+func (*CreateLinkResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *CreateLinkResponse) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *CreateLinkResponse) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
 type ListSessionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1502,7 +1591,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1603,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1616,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
 }
 
 type ListSessionsResponse struct {
@@ -1539,7 +1628,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1640,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1653,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -1582,7 +1671,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1683,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1696,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
 }
 
 type ListTokensResponse struct {
@@ -1619,7 +1708,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1720,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1733,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1670,7 +1759,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1771,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1784,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -1744,7 +1833,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1845,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1858,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -1795,7 +1884,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1896,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1909,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1838,7 +1927,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1939,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1952,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
 }
 
 type SetPasswordRequest struct {
@@ -1879,7 +1968,7 @@ type SetPasswordRequest struct {
 
 func (x *SetPasswordRequest) Reset() {
 	*x = SetPasswordRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1980,7 @@ func (x *SetPasswordRequest) String() string {
 func (*SetPasswordRequest) ProtoMessage() {}
 
 func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1993,7 @@ func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordRequest.ProtoReflect.Descriptor instead.
 func (*SetPasswordRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetPasswordRequest) GetName() string {
@@ -1936,7 +2025,7 @@ type SetPasswordResponse struct {
 
 func (x *SetPasswordResponse) Reset() {
 	*x = SetPasswordResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2037,7 @@ func (x *SetPasswordResponse) String() string {
 func (*SetPasswordResponse) ProtoMessage() {}
 
 func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2050,7 @@ func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordResponse.ProtoReflect.Descriptor instead.
 func (*SetPasswordResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
 }
 
 type ListUsersRequest struct {
@@ -1972,7 +2061,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2073,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2086,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
 }
 
 type ListUsersResponse struct {
@@ -2009,7 +2098,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2110,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2123,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -2056,7 +2145,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2157,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2170,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PutUserRequest) GetName() string {
@@ -2114,7 +2203,7 @@ type PutUserResponse struct {
 
 func (x *PutUserResponse) Reset() {
 	*x = PutUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2215,7 @@ func (x *PutUserResponse) String() string {
 func (*PutUserResponse) ProtoMessage() {}
 
 func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2228,7 @@ func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserResponse.ProtoReflect.Descriptor instead.
 func (*PutUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PutUserResponse) GetUser() *User {
@@ -2158,7 +2247,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2259,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2272,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{38}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteUserRequest) GetName() string {
@@ -2201,7 +2290,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2302,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2315,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{39}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{41}
 }
 
 var File_millrace_identity_v1_identity_proto protoreflect.FileDescriptor
@@ -2341,7 +2430,12 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"everywhere\x18\x01 \x01(\bR\n" +
 	"everywhere\"&\n" +
 	"\x0eLogoutResponse\x12\x14\n" +
-	"\x05ended\x18\x01 \x01(\x05R\x05ended\"\x15\n" +
+	"\x05ended\x18\x01 \x01(\x05R\x05ended\"\x13\n" +
+	"\x11CreateLinkRequest\"c\n" +
+	"\x12CreateLinkResponse\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x129\n" +
+	"\n" +
+	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\x15\n" +
 	"\x13ListSessionsRequest\"Q\n" +
 	"\x14ListSessionsResponse\x129\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1d.millrace.identity.v1.SessionR\bsessions\"\x13\n" +
@@ -2377,7 +2471,7 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\v2\x1a.millrace.identity.v1.UserR\x04user\"'\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse2\xd4\x0f\n" +
+	"\x12DeleteUserResponse2\xc3\x10\n" +
 	"\x0fIdentityService\x12[\n" +
 	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
 	"\fAuthenticate\x12).millrace.identity.v1.AuthenticateRequest\x1a*.millrace.identity.v1.AuthenticateResponse\"\x06\xea\xb5\x18\x02\b\x06\x12Z\n" +
@@ -2388,7 +2482,9 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x10BeginDeviceLogin\x12-.millrace.identity.v1.BeginDeviceLoginRequest\x1a..millrace.identity.v1.BeginDeviceLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12u\n" +
 	"\x0eEndDeviceLogin\x12+.millrace.identity.v1.EndDeviceLoginRequest\x1a,.millrace.identity.v1.EndDeviceLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12~\n" +
 	"\x11BackChannelLogout\x12..millrace.identity.v1.BackChannelLogoutRequest\x1a/.millrace.identity.v1.BackChannelLogoutResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12a\n" +
-	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12q\n" +
+	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12m\n" +
+	"\n" +
+	"CreateLink\x12'.millrace.identity.v1.CreateLinkRequest\x1a(.millrace.identity.v1.CreateLinkResponse\"\f\xea\xb5\x18\b\b\x02\x10\x01\x1a\x02(\x01\x12q\n" +
 	"\fListSessions\x12).millrace.identity.v1.ListSessionsRequest\x1a*.millrace.identity.v1.ListSessionsResponse\"\n" +
 	"\xea\xb5\x18\x06\b\x02\x1a\x02(\x01\x12k\n" +
 	"\n" +
@@ -2415,7 +2511,7 @@ func file_millrace_identity_v1_identity_proto_rawDescGZIP() []byte {
 	return file_millrace_identity_v1_identity_proto_rawDescData
 }
 
-var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*User)(nil),                       // 0: millrace.identity.v1.User
 	(*Session)(nil),                    // 1: millrace.identity.v1.Session
@@ -2441,102 +2537,107 @@ var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*BackChannelLogoutResponse)(nil),  // 21: millrace.identity.v1.BackChannelLogoutResponse
 	(*LogoutRequest)(nil),              // 22: millrace.identity.v1.LogoutRequest
 	(*LogoutResponse)(nil),             // 23: millrace.identity.v1.LogoutResponse
-	(*ListSessionsRequest)(nil),        // 24: millrace.identity.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),       // 25: millrace.identity.v1.ListSessionsResponse
-	(*ListTokensRequest)(nil),          // 26: millrace.identity.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),         // 27: millrace.identity.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),         // 28: millrace.identity.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),        // 29: millrace.identity.v1.CreateTokenResponse
-	(*RevokeTokenRequest)(nil),         // 30: millrace.identity.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),        // 31: millrace.identity.v1.RevokeTokenResponse
-	(*SetPasswordRequest)(nil),         // 32: millrace.identity.v1.SetPasswordRequest
-	(*SetPasswordResponse)(nil),        // 33: millrace.identity.v1.SetPasswordResponse
-	(*ListUsersRequest)(nil),           // 34: millrace.identity.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),          // 35: millrace.identity.v1.ListUsersResponse
-	(*PutUserRequest)(nil),             // 36: millrace.identity.v1.PutUserRequest
-	(*PutUserResponse)(nil),            // 37: millrace.identity.v1.PutUserResponse
-	(*DeleteUserRequest)(nil),          // 38: millrace.identity.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),         // 39: millrace.identity.v1.DeleteUserResponse
-	(v1.Role)(0),                       // 40: millrace.rights.v1.Role
-	(*timestamppb.Timestamp)(nil),      // 41: google.protobuf.Timestamp
-	(*v1.Grant)(nil),                   // 42: millrace.rights.v1.Grant
-	(*v1.Scope)(nil),                   // 43: millrace.rights.v1.Scope
-	(*v1.Limits)(nil),                  // 44: millrace.rights.v1.Limits
+	(*CreateLinkRequest)(nil),          // 24: millrace.identity.v1.CreateLinkRequest
+	(*CreateLinkResponse)(nil),         // 25: millrace.identity.v1.CreateLinkResponse
+	(*ListSessionsRequest)(nil),        // 26: millrace.identity.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),       // 27: millrace.identity.v1.ListSessionsResponse
+	(*ListTokensRequest)(nil),          // 28: millrace.identity.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 29: millrace.identity.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),         // 30: millrace.identity.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 31: millrace.identity.v1.CreateTokenResponse
+	(*RevokeTokenRequest)(nil),         // 32: millrace.identity.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 33: millrace.identity.v1.RevokeTokenResponse
+	(*SetPasswordRequest)(nil),         // 34: millrace.identity.v1.SetPasswordRequest
+	(*SetPasswordResponse)(nil),        // 35: millrace.identity.v1.SetPasswordResponse
+	(*ListUsersRequest)(nil),           // 36: millrace.identity.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),          // 37: millrace.identity.v1.ListUsersResponse
+	(*PutUserRequest)(nil),             // 38: millrace.identity.v1.PutUserRequest
+	(*PutUserResponse)(nil),            // 39: millrace.identity.v1.PutUserResponse
+	(*DeleteUserRequest)(nil),          // 40: millrace.identity.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),         // 41: millrace.identity.v1.DeleteUserResponse
+	(v1.Role)(0),                       // 42: millrace.rights.v1.Role
+	(*timestamppb.Timestamp)(nil),      // 43: google.protobuf.Timestamp
+	(*v1.Grant)(nil),                   // 44: millrace.rights.v1.Grant
+	(*v1.Scope)(nil),                   // 45: millrace.rights.v1.Scope
+	(*v1.Limits)(nil),                  // 46: millrace.rights.v1.Limits
 }
 var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
-	40, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
-	41, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
-	41, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
-	42, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
-	41, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	41, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
-	41, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
-	40, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
-	41, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	41, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	41, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
-	43, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
+	42, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
+	43, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
+	43, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
+	44, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
+	43, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	43, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	43, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	42, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
+	43, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	43, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	43, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
+	45, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
 	5,  // 12: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
-	40, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
-	44, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
-	40, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
-	44, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
-	40, // 17: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
-	40, // 18: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
-	40, // 19: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
-	41, // 20: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
-	40, // 21: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
-	1,  // 22: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
-	2,  // 23: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
-	40, // 24: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
-	41, // 25: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
-	43, // 26: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
-	2,  // 27: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
-	0,  // 28: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
-	40, // 29: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
-	43, // 30: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
-	0,  // 31: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
-	6,  // 32: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
-	3,  // 33: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
-	8,  // 34: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
-	10, // 35: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
-	12, // 36: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
-	14, // 37: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
-	16, // 38: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
-	18, // 39: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
-	20, // 40: millrace.identity.v1.IdentityService.BackChannelLogout:input_type -> millrace.identity.v1.BackChannelLogoutRequest
-	22, // 41: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
-	24, // 42: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
-	26, // 43: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
-	28, // 44: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
-	30, // 45: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
-	32, // 46: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
-	34, // 47: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
-	36, // 48: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
-	38, // 49: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
-	7,  // 50: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
-	4,  // 51: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
-	9,  // 52: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
-	11, // 53: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
-	13, // 54: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
-	15, // 55: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
-	17, // 56: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
-	19, // 57: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
-	21, // 58: millrace.identity.v1.IdentityService.BackChannelLogout:output_type -> millrace.identity.v1.BackChannelLogoutResponse
-	23, // 59: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
-	25, // 60: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
-	27, // 61: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
-	29, // 62: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
-	31, // 63: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
-	33, // 64: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
-	35, // 65: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
-	37, // 66: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
-	39, // 67: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
-	50, // [50:68] is the sub-list for method output_type
-	32, // [32:50] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	42, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
+	46, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
+	42, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
+	46, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
+	42, // 17: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
+	42, // 18: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
+	42, // 19: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
+	43, // 20: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
+	42, // 21: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
+	43, // 22: millrace.identity.v1.CreateLinkResponse.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 23: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
+	2,  // 24: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
+	42, // 25: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
+	43, // 26: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
+	45, // 27: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
+	2,  // 28: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
+	0,  // 29: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
+	42, // 30: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
+	45, // 31: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
+	0,  // 32: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
+	6,  // 33: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
+	3,  // 34: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
+	8,  // 35: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
+	10, // 36: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
+	12, // 37: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
+	14, // 38: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
+	16, // 39: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
+	18, // 40: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
+	20, // 41: millrace.identity.v1.IdentityService.BackChannelLogout:input_type -> millrace.identity.v1.BackChannelLogoutRequest
+	22, // 42: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
+	24, // 43: millrace.identity.v1.IdentityService.CreateLink:input_type -> millrace.identity.v1.CreateLinkRequest
+	26, // 44: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
+	28, // 45: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
+	30, // 46: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
+	32, // 47: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
+	34, // 48: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
+	36, // 49: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
+	38, // 50: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
+	40, // 51: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
+	7,  // 52: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
+	4,  // 53: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
+	9,  // 54: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
+	11, // 55: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
+	13, // 56: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
+	15, // 57: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
+	17, // 58: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
+	19, // 59: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
+	21, // 60: millrace.identity.v1.IdentityService.BackChannelLogout:output_type -> millrace.identity.v1.BackChannelLogoutResponse
+	23, // 61: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
+	25, // 62: millrace.identity.v1.IdentityService.CreateLink:output_type -> millrace.identity.v1.CreateLinkResponse
+	27, // 63: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
+	29, // 64: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
+	31, // 65: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
+	33, // 66: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
+	35, // 67: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
+	37, // 68: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
+	39, // 69: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
+	41, // 70: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
+	52, // [52:71] is the sub-list for method output_type
+	33, // [33:52] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_identity_proto_init() }
@@ -2550,7 +2651,7 @@ func file_millrace_identity_v1_identity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_identity_v1_identity_proto_rawDesc), len(file_millrace_identity_v1_identity_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -520,8 +520,9 @@ type LinkRecord struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// SHA-256 of the secret, of 130 random bits.
 	Hash []byte `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// Who logs in by it; added with this role if not there.
-	User          string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	// Who logs in by it.
+	User string `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	// The person gets it, and is added if not there; not set: the person must be there, and stays as is.
 	Role          v1.Role                `protobuf:"varint,4,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields

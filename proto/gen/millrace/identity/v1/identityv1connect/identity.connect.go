@@ -61,6 +61,9 @@ const (
 	IdentityServiceBackChannelLogoutProcedure = "/millrace.identity.v1.IdentityService/BackChannelLogout"
 	// IdentityServiceLogoutProcedure is the fully-qualified name of the IdentityService's Logout RPC.
 	IdentityServiceLogoutProcedure = "/millrace.identity.v1.IdentityService/Logout"
+	// IdentityServiceCreateLinkProcedure is the fully-qualified name of the IdentityService's
+	// CreateLink RPC.
+	IdentityServiceCreateLinkProcedure = "/millrace.identity.v1.IdentityService/CreateLink"
 	// IdentityServiceListSessionsProcedure is the fully-qualified name of the IdentityService's
 	// ListSessions RPC.
 	IdentityServiceListSessionsProcedure = "/millrace.identity.v1.IdentityService/ListSessions"
@@ -111,6 +114,9 @@ type IdentityServiceClient interface {
 	BackChannelLogout(context.Context, *connect.Request[v1.BackChannelLogoutRequest]) (*connect.Response[v1.BackChannelLogoutResponse], error)
 	// Logout ends the session that the request is of, or all sessions of its person.
 	Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error)
+	// CreateLink makes a login link of the caller's, for another browser or command. It takes a session, not a token, and
+	// nobody of the OpenID provider.
+	CreateLink(context.Context, *connect.Request[v1.CreateLinkRequest]) (*connect.Response[v1.CreateLinkResponse], error)
 	// ListSessions lists the caller's sessions, and everybody's for an admin.
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
 	// ListTokens lists the caller's tokens, and everybody's for an admin.
@@ -200,6 +206,12 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(identityServiceMethods.ByName("Logout")),
 			connect.WithClientOptions(opts...),
 		),
+		createLink: connect.NewClient[v1.CreateLinkRequest, v1.CreateLinkResponse](
+			httpClient,
+			baseURL+IdentityServiceCreateLinkProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("CreateLink")),
+			connect.WithClientOptions(opts...),
+		),
 		listSessions: connect.NewClient[v1.ListSessionsRequest, v1.ListSessionsResponse](
 			httpClient,
 			baseURL+IdentityServiceListSessionsProcedure,
@@ -263,6 +275,7 @@ type identityServiceClient struct {
 	endDeviceLogin     *connect.Client[v1.EndDeviceLoginRequest, v1.EndDeviceLoginResponse]
 	backChannelLogout  *connect.Client[v1.BackChannelLogoutRequest, v1.BackChannelLogoutResponse]
 	logout             *connect.Client[v1.LogoutRequest, v1.LogoutResponse]
+	createLink         *connect.Client[v1.CreateLinkRequest, v1.CreateLinkResponse]
 	listSessions       *connect.Client[v1.ListSessionsRequest, v1.ListSessionsResponse]
 	listTokens         *connect.Client[v1.ListTokensRequest, v1.ListTokensResponse]
 	createToken        *connect.Client[v1.CreateTokenRequest, v1.CreateTokenResponse]
@@ -321,6 +334,11 @@ func (c *identityServiceClient) BackChannelLogout(ctx context.Context, req *conn
 // Logout calls millrace.identity.v1.IdentityService.Logout.
 func (c *identityServiceClient) Logout(ctx context.Context, req *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error) {
 	return c.logout.CallUnary(ctx, req)
+}
+
+// CreateLink calls millrace.identity.v1.IdentityService.CreateLink.
+func (c *identityServiceClient) CreateLink(ctx context.Context, req *connect.Request[v1.CreateLinkRequest]) (*connect.Response[v1.CreateLinkResponse], error) {
+	return c.createLink.CallUnary(ctx, req)
 }
 
 // ListSessions calls millrace.identity.v1.IdentityService.ListSessions.
@@ -388,6 +406,9 @@ type IdentityServiceHandler interface {
 	BackChannelLogout(context.Context, *connect.Request[v1.BackChannelLogoutRequest]) (*connect.Response[v1.BackChannelLogoutResponse], error)
 	// Logout ends the session that the request is of, or all sessions of its person.
 	Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error)
+	// CreateLink makes a login link of the caller's, for another browser or command. It takes a session, not a token, and
+	// nobody of the OpenID provider.
+	CreateLink(context.Context, *connect.Request[v1.CreateLinkRequest]) (*connect.Response[v1.CreateLinkResponse], error)
 	// ListSessions lists the caller's sessions, and everybody's for an admin.
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
 	// ListTokens lists the caller's tokens, and everybody's for an admin.
@@ -473,6 +494,12 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		connect.WithSchema(identityServiceMethods.ByName("Logout")),
 		connect.WithHandlerOptions(opts...),
 	)
+	identityServiceCreateLinkHandler := connect.NewUnaryHandler(
+		IdentityServiceCreateLinkProcedure,
+		svc.CreateLink,
+		connect.WithSchema(identityServiceMethods.ByName("CreateLink")),
+		connect.WithHandlerOptions(opts...),
+	)
 	identityServiceListSessionsHandler := connect.NewUnaryHandler(
 		IdentityServiceListSessionsProcedure,
 		svc.ListSessions,
@@ -543,6 +570,8 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 			identityServiceBackChannelLogoutHandler.ServeHTTP(w, r)
 		case IdentityServiceLogoutProcedure:
 			identityServiceLogoutHandler.ServeHTTP(w, r)
+		case IdentityServiceCreateLinkProcedure:
+			identityServiceCreateLinkHandler.ServeHTTP(w, r)
 		case IdentityServiceListSessionsProcedure:
 			identityServiceListSessionsHandler.ServeHTTP(w, r)
 		case IdentityServiceListTokensProcedure:
@@ -606,6 +635,10 @@ func (UnimplementedIdentityServiceHandler) BackChannelLogout(context.Context, *c
 
 func (UnimplementedIdentityServiceHandler) Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.Logout is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) CreateLink(context.Context, *connect.Request[v1.CreateLinkRequest]) (*connect.Response[v1.CreateLinkResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.CreateLink is not implemented"))
 }
 
 func (UnimplementedIdentityServiceHandler) ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error) {

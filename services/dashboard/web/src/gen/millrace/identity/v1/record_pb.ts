@@ -302,13 +302,15 @@ export type LinkRecord = Message<"millrace.identity.v1.LinkRecord"> & {
   hash: Uint8Array;
 
   /**
-   * Who logs in by it; added with this role if not there.
+   * Who logs in by it.
    *
    * @generated from field: string user = 3;
    */
   user: string;
 
   /**
+   * The person gets it, and is added if not there; not set: the person must be there, and stays as is.
+   *
    * @generated from field: millrace.rights.v1.Role role = 4;
    */
   role: Role;
