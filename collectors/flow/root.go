@@ -199,5 +199,5 @@ func (c *Component) closeSockets() error {
 
 // Handler serves FlowCollectorService.
 func (c *Component) Handler() (string, http.Handler) {
-	return flowv1connect.NewFlowCollectorServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
+	return flowv1connect.NewFlowCollectorServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest, c.about))
 }

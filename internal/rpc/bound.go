@@ -7,6 +7,8 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/rights"
 )
 
 // MaxRequest, in octets, is room for the largest request of most services.
@@ -46,11 +48,34 @@ func (c calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// WrapStreamingHandler implements connect.Interceptor. What is in a stream is neither in the record nor filtered.
+// WrapStreamingHandler implements connect.Interceptor. What is in a stream is neither in the record nor filtered; what
+// comes in one is judged message by message.
 func (c calls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, s connect.StreamingHandlerConn) error {
-		return Made(ctx, s.Spec().Procedure, nil, nil, s.ResponseHeader(), func() (proto.Message, error) { return nil, next(ctx, s) })
+		return Made(ctx, s.Spec().Procedure, nil, nil, s.ResponseHeader(), func() (proto.Message, error) {
+			return nil, next(ctx, judged{s, ctx, c.about})
+		})
 	}
+}
+
+// judged is a stream of which each message that comes in has to be within the limits of its caller.
+type judged struct {
+	connect.StreamingHandlerConn
+	ctx   context.Context
+	about About
+}
+
+// Receive implements connect.StreamingHandlerConn.
+func (j judged) Receive(into any) error {
+	if err := j.StreamingHandlerConn.Receive(into); err != nil {
+		return err
+	}
+	who, _ := rights.From(j.ctx)
+	if who.Limits.None() {
+		return nil
+	}
+	message, _ := into.(proto.Message)
+	return within(j.ctx, who, rights.Of(j.Spec().Procedure), message, j.about)
 }
 
 // WrapStreamingClient implements connect.Interceptor.

@@ -30,8 +30,10 @@ func Made(ctx context.Context, procedure string, request proto.Message, about Ab
 		return Recorded(ctx, request, call)
 	}
 	asked := rights.Of(procedure)
-	if err := within(ctx, who, asked, request, about); err != nil {
-		return err
+	if byMessage := request == nil && asked.Streams && asked.Subject != nil; !byMessage {
+		if err := within(ctx, who, asked, request, about); err != nil {
+			return err
+		}
 	}
 	if rights.Whole(who, asked) {
 		header.Set(WholeHeader, who.Limits.String())
@@ -62,7 +64,7 @@ func within(ctx context.Context, who rights.Caller, call rights.Call, request pr
 
 var errNoRecord = connect.NewError(connect.CodeInternal, errors.New("the service does not say what the record of this call is about"))
 
-// thingsOf is what a call is about. What is in a stream is not known before it is read, so it may be about everything.
+// thingsOf is what a call, or a message of its stream, is about: everything where nothing says what.
 func thingsOf(ctx context.Context, call rights.Call, request proto.Message, about About) (rights.Things, error) {
 	if call.Subject == nil || request == nil {
 		all := []string{""}

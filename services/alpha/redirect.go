@@ -94,24 +94,12 @@ func (a *api) Redirect(ctx context.Context, req *connect.Request[alphav1.Redirec
 	if by == "" {
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("say who redirects it"))
 	}
-	all, err := a.c.alphaNow(ctx)
-	if err != nil {
-		return nil, coded(err)
-	}
-	var pairs []*alphav1.Pair
-	for _, m := range all {
-		pairs = append(pairs, m.GetPair())
-	}
-	p, err := pick(pairs, strings.TrimSpace(req.Msg.GetPair()))
-	if connect.CodeOf(err) == connect.CodeNotFound {
-		err = connect.NewError(connect.CodeNotFound, fmt.Errorf("no pair %q is alpha now; `millrace alpha now` shows all", req.Msg.GetPair()))
-	}
+	m, err := a.c.picked(ctx, req.Msg.GetPair())
 	if err != nil {
 		return nil, err
 	}
-	m := all[slices.Index(pairs, p)]
 	if m.GetState() != alphav1.NowState_NOW_STATE_UNIDENTIFIED {
-		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("pair %s is %s: %s", p.GetId(), stateName(m.GetState()), steered(m)))
+		return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("pair %s is %s: %s", m.GetPair().GetId(), stateName(m.GetState()), steered(m)))
 	}
 	untrusted, err := a.c.untrusted(ctx, []*alphav1.AlphaNow{m})
 	if err != nil {
@@ -125,6 +113,26 @@ func (a *api) Redirect(ctx context.Context, req *connect.Request[alphav1.Redirec
 		out.Warnings = append(out.Warnings, fmt.Sprintf("a nightly run would not have added it: exporter %s: %s", exporter, reason))
 	}
 	return connect.NewResponse(out), nil
+}
+
+// picked is the pair that is alpha now which somebody names.
+func (c *Component) picked(ctx context.Context, name string) (*alphav1.AlphaNow, error) {
+	all, err := c.alphaNow(ctx)
+	if err != nil {
+		return nil, coded(err)
+	}
+	var pairs []*alphav1.Pair
+	for _, m := range all {
+		pairs = append(pairs, m.GetPair())
+	}
+	p, err := pick(pairs, strings.TrimSpace(name))
+	if connect.CodeOf(err) == connect.CodeNotFound {
+		err = connect.NewError(connect.CodeNotFound, fmt.Errorf("no pair %q is alpha now; `millrace alpha now` shows all", name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all[slices.Index(pairs, p)], nil
 }
 
 // steered says why a pair needs no redirect.

@@ -96,7 +96,7 @@ func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return alphav1connect.NewAlphaServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
+	return alphav1connect.NewAlphaServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest, c.about))
 }
 
 func (c *Component) memory() memory { return memory{c.deps.State} }

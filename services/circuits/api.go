@@ -130,7 +130,9 @@ func (c *Component) request(ctx context.Context, ask *circuitsv1.RequestRequest)
 	var others []displaced
 	records, err := c.ledger.EnterBeside(ctx, asked, func() (_, _ []*circuitsv1.Record, err error) {
 		var is *circuitsv1.Record
-		is, moves, others, err = c.book.booked(id, ask, true, now)
+		if is, moves, others, err = c.book.booked(id, ask, true, now); err == nil {
+			err = c.book.mayDisplace(ctx, others)
+		}
 		return []*circuitsv1.Record{is}, recordsOf(others), err
 	})
 	if err != nil {

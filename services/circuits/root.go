@@ -137,11 +137,11 @@ const maxRequest = 1 << 20
 
 // Handler returns path and handler of the API.
 func (c *Component) Handler() (string, http.Handler) {
-	path, handler := circuitsv1connect.NewCircuitsServiceHandler(&api{c}, rpc.Bounded(maxRequest))
+	path, handler := circuitsv1connect.NewCircuitsServiceHandler(&api{c}, rpc.Bounded(maxRequest, c.about))
 	return path, withWriter(handler)
 }
 
 // REST returns path and handler of the same API as JSON over plain HTTP.
 func (c *Component) REST() (string, http.Handler) {
-	return rest.Prefix, rest.NewHandler(&api{c})
+	return rest.Prefix, rest.NewHandler(&api{c}, c.about)
 }

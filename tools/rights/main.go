@@ -46,7 +46,8 @@ API, whose requests are these calls (` + "`services/circuits/rest`" + `). [Decis
 | service | processes of Millrace; no role of people |
 
 A role can be limited to a scope: some routers, VPNs and policies ([identity](identity.md#scopes)). What each call is about stands beside its right, as ` + "`subject`" + `, and is
-the last column: what of the request has to be within the scope, or which lists of the answer are filtered by it. *refused* changes what no scope can name, and is for
+the last column: what of the request has to be within the scope, or which lists of the answer are filtered by it. What the record touches is found out by the service: the
+routers of a change set, the two ends of a circuit, the router where a pair enters with the policy that redirects it, the exporters of a batch of flows. *refused* changes what no scope can name, and is for
 roles without a scope alone. *whole* is read whole, and the answer says so. *own* is about the caller's own login.
 
 Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/` and `/debug/log-level`" + ` the role admin.

@@ -24,11 +24,11 @@ const Prefix = "/v1/"
 // Service is what is served.
 type Service = circuitsv1connect.CircuitsServiceHandler
 
-// NewHandler serves all routes, and the document that describes them.
-func NewHandler(s Service) http.Handler {
+// NewHandler serves all routes, and the document that describes them. about says what a request is about.
+func NewHandler(s Service, about rpc.About) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes {
-		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) { r.serve(w, q, s) })
+		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) { r.serve(w, q, s, about) })
 	}
 	mux.HandleFunc(document, func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "application/json", OpenAPI()) })
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, q *http.Request) { nowhere(w, q, mux) })
@@ -53,14 +53,14 @@ func nowhere(w http.ResponseWriter, q *http.Request, mux *http.ServeMux) {
 	problem{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: "there is no " + q.URL.Path + "; see " + Prefix + "openapi.json"}.write(w)
 }
 
-func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
+func (r route) serve(w http.ResponseWriter, q *http.Request, s Service, about rpc.About) {
 	in := proto.Clone(r.in)
 	if err := r.read(w, q, in); err != nil {
 		err.write(w)
 		return
 	}
 	var out proto.Message
-	err := rpc.Made(q.Context(), r.procedure(), in, nil, w.Header(), func() (_ proto.Message, err error) {
+	err := rpc.Made(q.Context(), r.procedure(), in, about, w.Header(), func() (_ proto.Message, err error) {
 		out, err = r.call(q.Context(), s, in)
 		return out, err
 	})

@@ -68,7 +68,7 @@ func ask(t *testing.T, s *service, method, url, body string, header ...string) (
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	rest.NewHandler(s).ServeHTTP(w, r)
+	rest.NewHandler(s, nil).ServeHTTP(w, r)
 	out := map[string]any{}
 	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil && w.Code != http.StatusNotModified {
 		t.Fatalf("%s %s: %v: %q", method, url, err, w.Body)

@@ -2314,15 +2314,16 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\x15NOW_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16NOW_STATE_UNIDENTIFIED\x10\x01\x12\x13\n" +
 	"\x0fNOW_STATE_KNOWN\x10\x02\x12\x18\n" +
-	"\x14NOW_STATE_IN_CIRCUIT\x10\x032\xab\x05\n" +
-	"\fAlphaService\x12Z\n" +
-	"\aNightly\x12!.millrace.alpha.v1.NightlyRequest\x1a\".millrace.alpha.v1.NightlyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12O\n" +
+	"\x14NOW_STATE_IN_CIRCUIT\x10\x032\xb6\x05\n" +
+	"\fAlphaService\x12a\n" +
+	"\aNightly\x12!.millrace.alpha.v1.NightlyRequest\x1a\".millrace.alpha.v1.NightlyResponse\"\x0f\xea\xb5\x18\v\b\x03\x10\x01\x1a\x05\n" +
+	"\x01* \x01\x12O\n" +
 	"\x04List\x12\x1e.millrace.alpha.v1.ListRequest\x1a\x1f.millrace.alpha.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
 	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponse\"\x06\xea\xb5\x18\x02\b\x02\x12p\n" +
 	"\x03Now\x12\x1d.millrace.alpha.v1.NowRequest\x1a\x1e.millrace.alpha.v1.NowResponse\"*\xea\xb5\x18&\b\x02\x1a\"2\x0f\n" +
 	"\x05pairs\x12\x06router2\x0f\n" +
-	"\x05ports\x12\x06router\x12]\n" +
-	"\bRedirect\x12\".millrace.alpha.v1.RedirectRequest\x1a#.millrace.alpha.v1.RedirectResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12j\n" +
+	"\x05ports\x12\x06router\x12a\n" +
+	"\bRedirect\x12\".millrace.alpha.v1.RedirectRequest\x1a#.millrace.alpha.v1.RedirectResponse\"\f\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x12j\n" +
 	"\rEffectiveness\x12'.millrace.alpha.v1.EffectivenessRequest\x1a(.millrace.alpha.v1.EffectivenessResponse\"\x06\xea\xb5\x18\x02\b\x02\x12W\n" +
 	"\x06Replay\x12 .millrace.alpha.v1.ReplayRequest\x1a!.millrace.alpha.v1.ReplayResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xcb\x01\n" +
 	"\x15com.millrace.alpha.v1B\n" +

@@ -6259,32 +6259,44 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"FATE_STAYS\x10\x04\x12\x14\n" +
 	"\x10FATE_UNPROTECTED\x10\x05\x12\r\n" +
-	"\tFATE_BUSY\x10\x062\xb3\x15\n" +
+	"\tFATE_BUSY\x10\x062\xd5\x16\n" +
 	"\x0fCircuitsService\x12m\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x1b\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
-	"/v1/quotes\x12w\n" +
-	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\x1f\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/circuits\x12\x80\x01\n" +
-	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\"+\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/circuits/{id}/commit\x12\x80\x01\n" +
-	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\"+\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/circuits/{id}/extend\x12y\n" +
-	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\"$\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x16:\x01*2\x11/v1/circuits/{id}\x12\x87\x01\n" +
+	"/v1/quotes\x12\x8f\x01\n" +
+	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"7\xea\xb5\x18\x1c\b\x03\x10\x01\x1a\x16\n" +
 	"\n" +
-	"Reoptimise\x12'.millrace.circuits.v1.ReoptimiseRequest\x1a(.millrace.circuits.v1.ReoptimiseResponse\"&\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/reoptimisations\x12\x7f\n" +
+	"terms.from\n" +
+	"\bterms.to\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/circuits\x12\x84\x01\n" +
+	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\"/\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/circuits/{id}/commit\x12\x84\x01\n" +
+	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\"/\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/circuits/{id}/extend\x12}\n" +
+	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\"(\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02\x16:\x01*2\x11/v1/circuits/{id}\x12\x8b\x01\n" +
 	"\n" +
-	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\"\x1e\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/v1/batches\x12\x84\x01\n" +
-	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\",\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/circuits/{id}/release\x12\x88\x01\n" +
-	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\"-\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/circuits/{id}/activate\x12\x90\x01\n" +
+	"Reoptimise\x12'.millrace.circuits.v1.ReoptimiseRequest\x1a(.millrace.circuits.v1.ReoptimiseResponse\"*\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/reoptimisations\x12\x97\x01\n" +
 	"\n" +
-	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\"/\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/circuits/{id}/deactivate\x12k\n" +
-	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\"\x1f\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/circuits/{id}\x12i\n" +
-	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\"\x1a\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/circuits\x12u\n" +
-	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x1a\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/calendar\x12\x8f\x01\n" +
-	"\x0eAddMaintenance\x12+.millrace.circuits.v1.AddMaintenanceRequest\x1a,.millrace.circuits.v1.AddMaintenanceResponse\"\"\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/maintenance\x12\x8d\x01\n" +
-	"\x0fListMaintenance\x12,.millrace.circuits.v1.ListMaintenanceRequest\x1a-.millrace.circuits.v1.ListMaintenanceResponse\"\x1d\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/maintenance\x12\xa4\x01\n" +
-	"\x11RemoveMaintenance\x12..millrace.circuits.v1.RemoveMaintenanceRequest\x1a/.millrace.circuits.v1.RemoveMaintenanceResponse\".\xea\xb5\x18\x04\b\x03\x10\x01\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/maintenance/{id}/remove\x12w\n" +
+	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\"6\xea\xb5\x18\x1c\b\x03\x10\x01\x1a\x16\n" +
+	"\n" +
+	"terms.from\n" +
+	"\bterms.to\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/v1/batches\x12\x88\x01\n" +
+	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\"0\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/circuits/{id}/release\x12\x8c\x01\n" +
+	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\"1\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/circuits/{id}/activate\x12\x94\x01\n" +
+	"\n" +
+	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\"3\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01\x82\xd3\xe4\x93\x02!:\x01*\"\x1c/v1/circuits/{id}/deactivate\x12k\n" +
+	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\"\x1f\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/circuits/{id}\x12\x8d\x01\n" +
+	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\">\xea\xb5\x18&\b\x02\x1a\"2 \n" +
+	"\bcircuits\x12\n" +
+	"terms.from\x12\bterms.to\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/circuits\x12u\n" +
+	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x1a\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/calendar\x12\x94\x01\n" +
+	"\x0eAddMaintenance\x12+.millrace.circuits.v1.AddMaintenanceRequest\x1a,.millrace.circuits.v1.AddMaintenanceResponse\"'\xea\xb5\x18\t\b\x03\x10\x01\x1a\x03\n" +
+	"\x01*\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/maintenance\x12\x8d\x01\n" +
+	"\x0fListMaintenance\x12,.millrace.circuits.v1.ListMaintenanceRequest\x1a-.millrace.circuits.v1.ListMaintenanceResponse\"\x1d\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/maintenance\x12\xa9\x01\n" +
+	"\x11RemoveMaintenance\x12..millrace.circuits.v1.RemoveMaintenanceRequest\x1a/.millrace.circuits.v1.RemoveMaintenanceResponse\"3\xea\xb5\x18\t\b\x03\x10\x01\x1a\x03\n" +
+	"\x01*\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/maintenance/{id}/remove\x12w\n" +
 	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\"%\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/circuits/{id}/usage\x12\x8c\x01\n" +
 	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\".\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\"\x12 /v1/projects/{project}/statement\x12|\n" +
-	"\x05Quota\x12\".millrace.circuits.v1.QuotaRequest\x1a#.millrace.circuits.v1.QuotaResponse\"*\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/projects/{project}/quota\x12\x8c\x01\n" +
-	"\tProposals\x12&.millrace.circuits.v1.ProposalsRequest\x1a'.millrace.circuits.v1.ProposalsResponse\".\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\"\x12 /v1/projects/{project}/proposals\x12Z\n" +
+	"\x05Quota\x12\".millrace.circuits.v1.QuotaRequest\x1a#.millrace.circuits.v1.QuotaResponse\"*\xea\xb5\x18\x02\b\x02\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/projects/{project}/quota\x12\xb1\x01\n" +
+	"\tProposals\x12&.millrace.circuits.v1.ProposalsRequest\x1a'.millrace.circuits.v1.ProposalsResponse\"S\xea\xb5\x18'\b\x02\x1a#2!\n" +
+	"\tproposals\x12\n" +
+	"terms.from\x12\bterms.to\x82\xd3\xe4\x93\x02\"\x12 /v1/projects/{project}/proposals\x12Z\n" +
 	"\x05Watch\x12\".millrace.circuits.v1.WatchRequest\x1a#.millrace.circuits.v1.WatchResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xe3\x01\n" +
 	"\x18com.millrace.circuits.v1B\rCircuitsProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"
 

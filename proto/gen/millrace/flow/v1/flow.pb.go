@@ -2865,9 +2865,9 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x11SOURCE_NETFLOW_V9\x10\x02\x12\x10\n" +
 	"\fSOURCE_IPFIX\x10\x03\x12\x11\n" +
 	"\rSOURCE_NFCAPD\x10\x04\x12\x10\n" +
-	"\fSOURCE_SFLOW\x10\x052\xc7\x01\n" +
-	"\x14FlowCollectorService\x12W\n" +
-	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01(\x01\x12V\n" +
+	"\fSOURCE_SFLOW\x10\x052\xcb\x01\n" +
+	"\x14FlowCollectorService\x12[\n" +
+	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse\"\f\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01(\x01\x12V\n" +
 	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\x8c\x06\n" +
 	"\x10FlowStoreService\x12^\n" +
 	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12j\n" +
