@@ -37,7 +37,7 @@ func newAPIServer(p *process) *apiServer {
 	refused := func(reason string) { counter.WithLabelValues(reason).Inc() }
 	h := rpc.Guard{Hosts: p.ownNames(), Setting: "endpoints", Refused: refused}.Wrap(p.port(refused))
 	return &apiServer{
-		listener: p.listener, log: p.log, failed: p.fail,
+		listener: p.own(), log: p.log, failed: p.fail,
 		server: &http.Server{
 			Handler: h, Protocols: rpc.Protocols(), TLSConfig: p.serverTLS(), ReadHeaderTimeout: 10 * time.Second,
 			ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn), // of handshakes that were refused

@@ -24,7 +24,7 @@ func caCommand() *cobra.Command {
 		Use:   "ca",
 		Short: "A small certificate authority for services, where a site has none",
 	}
-	cmd.AddCommand(caInitCommand(), caIssueCommand(), caRotateCommand())
+	cmd.AddCommand(caInitCommand(), caIssueCommand(), caRotateCommand(), caRevokeCommand(), caListCommand())
 	return cmd
 }
 
@@ -54,7 +54,8 @@ func caIssueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue FOLDER [SERVICE...]",
 		Short: "Sign new certificates for services, all by default",
-		Long: `Writes tls.crt, tls.key and ca.crt into OUT/SERVICE for each service, with a new key. Services read
+		Long: `Writes tls.crt, tls.key, ca.crt and crl.pem, the list of revoked certificates, into OUT/SERVICE for each
+service, with a new key. The list is signed anew first, so that it does not run out. Services read
 changed files by themselves, so this is also how certificates are renewed. "` + scraper + `" is a
 certificate for Prometheus.`,
 		Example: `  millrace ca issue /etc/millrace/ca --out /etc/millrace/tls
@@ -73,6 +74,9 @@ certificate for Prometheus.`,
 			}
 			a, err := ca.Open(args[0])
 			if err != nil {
+				return err
+			}
+			if _, err := a.Revoke(ca.Revoked{}, ca.ListLife, time.Now()); err != nil {
 				return err
 			}
 			for _, name := range names {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -28,6 +29,9 @@ type tlsConfig struct {
 	Key  string `yaml:"key"`
 	// CRL is a file with lists of revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
+	// CRLOverdue is what a list past its nextUpdate is good for: use, or refuse, which refuses every certificate of its
+	// CA. Default use.
+	CRLOverdue string `yaml:"crl_overdue"`
 	// Domain is what follows the service's name in its certificate's DNS name: push.millrace. Two installations
 	// with one CA need two. Default millrace.
 	Domain string `yaml:"domain"`
@@ -71,7 +75,7 @@ func (c *tlsConfig) relativeTo(folder string) {
 // files are those of one service.
 func (c tlsConfig) files(service string) mtls.Files {
 	of := func(file string) string { return strings.ReplaceAll(file, serviceMark, service) }
-	return mtls.Files{CA: of(c.CA), Cert: of(c.Cert), Key: of(c.Key), CRL: of(c.CRL)}
+	return mtls.Files{CA: of(c.CA), Cert: of(c.Cert), Key: of(c.Key), CRL: of(c.CRL), CRLOverdue: c.CRLOverdue}
 }
 
 // check refuses half a configuration, and endpoints that it does not fit.
@@ -143,6 +147,14 @@ func (p *process) openTLS() error {
 	p.credentials = c
 	p.renew(c)
 	return nil
+}
+
+// own is the port of this process, if it was opened already. Connections to it end with the certificate of their client.
+func (p *process) own() net.Listener {
+	if p.credentials == nil || p.listener == nil {
+		return p.listener
+	}
+	return p.credentials.Listen(p.listener)
 }
 
 // serverTLS is nil where ports have no TLS. A client without a certificate gets as far as the gate, which answers why

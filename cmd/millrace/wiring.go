@@ -178,7 +178,7 @@ func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Componen
 		return nil, err
 	}
 	p.page, err = dashboard.New(cfg, dashboard.Dependencies{
-		Handlers: mounts, Gate: p.gate, Failed: p.fail, Bus: p.bus, Listener: p.listener, TLS: p.serverTLS(), Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
+		Handlers: mounts, Gate: p.gate, Failed: p.fail, Bus: p.bus, Listener: p.own(), TLS: p.serverTLS(), Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})
 	return p.page, err
 }

@@ -2,7 +2,7 @@
 // know each other.
 //
 // In: a folder with a key that only its owner reads.
-// Out: for each service a folder with tls.crt, tls.key and ca.crt.
+// Out: for each service a folder with tls.crt, tls.key, ca.crt and crl.pem, the list of revoked certificates.
 // Next: internal/mtls, which reads them again when they change.
 package ca
 
@@ -28,6 +28,8 @@ import (
 const (
 	keyFile  = "ca.key"
 	nextFile = "next.key"
+	// formerFile is the key before the last, kept to sign its CRL until nobody trusts it any more.
+	formerFile = "former.key"
 	// Trusted is the file with every certificate that services trust.
 	Trusted = "ca.crt"
 )
@@ -57,15 +59,19 @@ func Init(folder string, life time.Duration, now time.Time) (*Authority, error) 
 	if err != nil {
 		return nil, err
 	}
-	return a, write(a.at(Trusted), 0o644, block("CERTIFICATE", cert))
+	if err := write(a.at(Trusted), 0o644, block("CERTIFICATE", cert)); err != nil {
+		return nil, err
+	}
+	_, err = a.Revoke(Revoked{}, ListLife, now)
+	return a, err
 }
 
 // Open is the authority of a folder. A key that others can read is refused, because they may have.
 func Open(folder string) (*Authority, error) {
 	a := &Authority{folder}
-	for _, name := range []string{keyFile, nextFile} {
+	for _, name := range []string{keyFile, nextFile, formerFile} {
 		info, err := os.Stat(a.at(name))
-		if name == nextFile && errors.Is(err, fs.ErrNotExist) {
+		if name != keyFile && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
@@ -108,7 +114,7 @@ type Certificate struct {
 	Life  time.Duration
 }
 
-// Issue writes a new key and a certificate of it into a folder, with the certificates to trust. A reader that looks
+// Issue writes a new key and a certificate of it into a folder, with the certificates to trust and the CRL. A reader that looks
 // meanwhile finds a key that does not fit, and keeps what it has.
 func (a *Authority) Issue(folder string, c Certificate, now time.Time) (until time.Time, err error) {
 	pair, err := tls.LoadX509KeyPair(a.at(keyFile), a.at(keyFile))
@@ -140,7 +146,8 @@ func (a *Authority) Issue(folder string, c Certificate, now time.Time) (until ti
 	return until, a.hand(folder, key, der)
 }
 
-// hand writes the trusted certificates first: a certificate of a new CA must not be there before them.
+// hand writes the trusted certificates before our own: a certificate of a new CA must not be there before them. The CRL
+// comes first: it has lists of CAs alone that were trusted in the step before.
 func (a *Authority) hand(folder string, key *ecdsa.PrivateKey, der []byte) error {
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -153,7 +160,18 @@ func (a *Authority) hand(folder string, key *ecdsa.PrivateKey, der []byte) error
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("make the folder of a certificate: %w", err)
 	}
-	return errors.Join(
+	lists, err := a.lists()
+	if err != nil {
+		return err
+	}
+	var revoked []*pem.Block
+	for _, list := range lists {
+		revoked = append(revoked, block("X509 CRL", list.Raw))
+	}
+	if len(revoked) > 0 { // none: a CA from before there were lists, of which none was made yet
+		err = write(filepath.Join(folder, List), 0o644, revoked...)
+	}
+	return errors.Join(err,
 		write(filepath.Join(folder, Trusted), 0o644, trusted...),
 		write(filepath.Join(folder, ownKey), 0o600, block("PRIVATE KEY", private)),
 		write(filepath.Join(folder, certFile), 0o644, block("CERTIFICATE", der)))

@@ -47,7 +47,7 @@ func (s *site) issue(t *testing.T, name string) {
 func (s *site) credentials(t *testing.T, name string) *mtls.Credentials {
 	t.Helper()
 	at := func(file string) string { return filepath.Join(s.folder, name, file) }
-	c, err := mtls.New(mtls.Files{CA: at("ca.crt"), Cert: at("tls.crt"), Key: at("tls.key")}, mtls.Dependencies{})
+	c, err := mtls.New(mtls.Files{CA: at("ca.crt"), Cert: at("tls.crt"), Key: at("tls.key"), CRL: at("crl.pem"), CRLOverdue: mtls.RefuseOverdue}, mtls.Dependencies{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestARotationUnderTrafficRefusesNobody(t *testing.T) {
 
 func TestFilesOfTheAuthority(t *testing.T) {
 	s := newSite(t)
-	for file, mode := range map[string]os.FileMode{"ca/ca.key": 0o600, "ca/ca.crt": 0o644, "push/tls.key": 0o600, "push/tls.crt": 0o644, "push/ca.crt": 0o644} {
+	for file, mode := range map[string]os.FileMode{"ca/ca.key": 0o600, "ca/ca.crt": 0o644, "push/tls.key": 0o600, "push/tls.crt": 0o644, "push/ca.crt": 0o644, "push/crl.pem": 0o644} {
 		info, err := os.Stat(filepath.Join(s.folder, file))
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)

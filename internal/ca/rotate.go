@@ -32,11 +32,11 @@ func (a *Authority) Rotate(life time.Duration, now time.Time) (Step, error) {
 	_, err = os.Stat(a.at(nextFile))
 	switch {
 	case err == nil:
-		return Switched, a.change()
+		return Switched, a.change(now)
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("look for the next CA: %w", err)
 	case len(trusted) > 1:
-		return Finished, a.finish()
+		return Finished, a.finish(now)
 	}
 	der, err := a.newSigner(nextFile, life, now)
 	if err != nil {
@@ -45,8 +45,8 @@ func (a *Authority) Rotate(life time.Duration, now time.Time) (Step, error) {
 	return Announced, write(a.at(Trusted), 0o644, append(trusted, block("CERTIFICATE", der))...)
 }
 
-// change makes the next key the one that signs. Where the step before was interrupted, the next is not trusted yet.
-func (a *Authority) change() error {
+// change makes the next key the one that signs; the former signs its CRL alone. Where the step before was interrupted, the next is not trusted yet.
+func (a *Authority) change(now time.Time) error {
 	next, err := tls.LoadX509KeyPair(a.at(nextFile), a.at(nextFile))
 	if err != nil {
 		return fmt.Errorf("read the next CA's key: %w", err)
@@ -58,6 +58,15 @@ func (a *Authority) change() error {
 	if string(trusted[len(trusted)-1].Bytes) != string(next.Certificate[0]) {
 		return fmt.Errorf("the rotation was interrupted before services could trust the next CA: remove %s and rotate again", a.at(nextFile))
 	}
+	if err := os.Remove(a.at(formerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a step that was interrupted
+		return fmt.Errorf("keep the former CA's key: %w", err)
+	}
+	if err := os.Link(a.at(keyFile), a.at(formerFile)); err != nil {
+		return fmt.Errorf("keep the former CA's key: %w", err)
+	}
+	if _, err := a.list(Revoked{}, ListLife, now, nextFile, keyFile); err != nil {
+		return err
+	}
 	if err := os.Rename(a.at(nextFile), a.at(keyFile)); err != nil {
 		return fmt.Errorf("replace the CA's key: %w", err)
 	}
@@ -65,10 +74,16 @@ func (a *Authority) change() error {
 }
 
 // finish leaves the CA that signs.
-func (a *Authority) finish() error {
+func (a *Authority) finish(now time.Time) error {
 	signer, err := tls.LoadX509KeyPair(a.at(keyFile), a.at(keyFile))
 	if err != nil {
 		return fmt.Errorf("read the CA's key: %w", err)
+	}
+	if err := os.Remove(a.at(formerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the former CA's key: %w", err)
+	}
+	if _, err := a.Revoke(Revoked{}, ListLife, now); err != nil {
+		return err
 	}
 	return write(a.at(Trusted), 0o644, block("CERTIFICATE", signer.Certificate[0]))
 }

@@ -168,6 +168,8 @@ var (
 		"Fetch the CA's present list into the file; no restart is needed.")
 	PeerRevoked = define("internal/mtls", warning, "peer-revoked", "A peer with a revoked certificate was refused.",
 		"Find out who still has its key, and give the router a certificate of its own that is not revoked.")
+	PeerEnded = define("internal/mtls", warning, "peer-ended", "An open connection was ended: the client's certificate was revoked, has expired, or is of a CA that is trusted no longer.",
+		"Give the client a certificate that is good, if it may still connect.")
 )
 
 // Kinds of the VPN service.

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 )
 
@@ -13,12 +12,15 @@ import (
 func (c *Credentials) Server(demand tls.ClientAuthType, protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols, SessionTicketsDisabled: true,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			s := c.current()
 			return &tls.Config{
 				Certificates: []tls.Certificate{s.cert}, ClientCAs: s.pool, ClientAuth: demand, Time: c.deps.Now,
 				MinVersion: tls.VersionTLS12, NextProtos: protocols, SessionTicketsDisabled: true,
-				VerifyConnection: func(cs tls.ConnectionState) error { return c.admit(s, cs.VerifiedChains) },
+				VerifyConnection: func(cs tls.ConnectionState) error {
+					whose(hello.Conn, cs.PeerCertificates)
+					return c.admit(s, cs.VerifiedChains)
+				},
 			}, nil
 		},
 	}
@@ -83,20 +85,12 @@ func (c *Credentials) verify(host string, sent []*x509.Certificate) error {
 	return c.admit(s, chains)
 }
 
-// admit refuses a peer that has no chain without a revoked certificate.
+// admit refuses a peer that has no chain of good certificates.
 func (c *Credentials) admit(s *snapshot, chains [][]*x509.Certificate) error {
-	var revoked *x509.Certificate
-	for _, chain := range chains {
-		if revoked = s.revoked(chain); revoked == nil {
-			return nil
-		}
+	r := s.judge(chains, c.deps.Now())
+	if r == nil {
+		return nil
 	}
-	if revoked == nil {
-		return nil // no certificate was demanded and none came
-	}
-	c.stranger(revoked)
-	return &tls.CertificateVerificationError{
-		UnverifiedCertificates: []*x509.Certificate{revoked},
-		Err:                    fmt.Errorf("that of %s with serial number %s is revoked", revoked.Subject, revoked.SerialNumber),
-	}
+	c.stranger(r)
+	return &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{r.cert}, Err: r}
 }

@@ -13,7 +13,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,8 @@ type Files struct {
 	Cert, Key string
 	// CRL holds lists of revoked certificates; empty: none is revoked. Each list is signed by a certificate of CA.
 	CRL string
+	// CRLOverdue is what a list past its nextUpdate is good for: UseOverdue (default) or RefuseOverdue.
+	CRLOverdue string
 }
 
 func (f Files) anonymous() bool { return f.Cert == "" }
@@ -55,6 +59,8 @@ type Dependencies struct {
 	Events *events.Publisher
 	// Now is the clock that certificates and CRLs are judged by.
 	Now func() time.Time
+	// LookEvery is how often Run looks at the files; 0: every 10 s.
+	LookEvery time.Duration
 }
 
 // Credentials are the files' content. What cannot be used does not replace what could.
@@ -64,6 +70,8 @@ type Credentials struct {
 	metrics *metrics
 	inUse   atomic.Pointer[snapshot]
 	notices chan notice
+	// open are the connections of Listen, by *opened.
+	open sync.Map
 
 	// mu guards all fields below.
 	mu      sync.Mutex
@@ -79,7 +87,7 @@ type Credentials struct {
 // Times of looking at the files.
 const (
 	// lookEvery is how often the files are checked between handshakes, to report certificates that will
-	// expire.
+	// expire, and to end connections whose certificate is not good any more.
 	lookEvery = 10 * time.Second
 	// maxNotices wait for the bus; the log alone has what comes beyond.
 	maxNotices = 64
@@ -106,7 +114,10 @@ func open(files Files, deps Dependencies) (*Credentials, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	deps.Use = cmp.Or(deps.Use, "tls")
+	if !slices.Contains([]string{"", UseOverdue, RefuseOverdue}, files.CRLOverdue) {
+		return nil, fmt.Errorf("crl_overdue is %q; write %s or %s", files.CRLOverdue, UseOverdue, RefuseOverdue)
+	}
+	deps.Use, deps.LookEvery = cmp.Or(deps.Use, "tls"), cmp.Or(deps.LookEvery, lookEvery)
 	c := &Credentials{
 		files: files, deps: deps, metrics: newMetrics(deps.Use, !files.anonymous(), deps.Registerer), notices: make(chan notice, maxNotices),
 		told: map[events.Kind]bool{}, strangers: map[string]bool{},
@@ -127,7 +138,7 @@ func open(files Files, deps Dependencies) (*Credentials, error) {
 
 // Run looks at the files every few seconds and publishes events until ctx ends.
 func (c *Credentials) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(c.deps.LookEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -137,18 +148,26 @@ func (c *Credentials) Run(ctx context.Context) {
 			c.deps.Events.Publish(ctx, n.kind, c.deps.Use, n.text)
 		case <-tick.C:
 			c.Look()
+			c.expel()
 		}
 	}
 }
 
 // Look reads the files again if they have changed. Every handshake looks first.
 func (c *Credentials) Look() {
+	if c.look() {
+		c.expel()
+	}
+}
+
+// look is true if other files are in use now.
+func (c *Credentials) look() (taken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	contents, changed, err := c.watched.read(c.refused != "") // one that was not valid yet may be by now
 	if err == nil && !changed {
 		c.judge()
-		return
+		return false
 	}
 	s := (*snapshot)(nil)
 	if err == nil {
@@ -163,6 +182,7 @@ func (c *Credentials) Look() {
 		c.take(s)
 	}
 	c.judge()
+	return err == nil
 }
 
 func (c *Credentials) current() *snapshot {

@@ -17,6 +17,8 @@ type snapshot struct {
 	cas  []*x509.Certificate
 	pool *x509.CertPool
 	crls []crl
+	// refuseOverdue is Files.CRLOverdue.
+	refuseOverdue bool
 }
 
 // crl is one list of revoked certificates.
@@ -28,7 +30,7 @@ type crl struct {
 
 // parse makes a snapshot of the contents of the files in the order of their names.
 func parse(files Files, contents [][]byte) (*snapshot, error) {
-	s := &snapshot{pool: x509.NewCertPool()}
+	s := &snapshot{pool: x509.NewCertPool(), refuseOverdue: files.CRLOverdue == RefuseOverdue}
 	var err error
 	if s.cas, err = parseCAs(files.CA, contents[0]); err != nil {
 		return nil, err
@@ -187,18 +189,4 @@ func (s *snapshot) dueFirst() (due time.Time) {
 		}
 	}
 	return due
-}
-
-// revoked is a revoked certificate of the chain, or nil.
-func (s *snapshot) revoked(chain []*x509.Certificate) *x509.Certificate {
-	for i := range len(chain) - 1 {
-		for _, l := range s.crls {
-			issuer := chain[i+1]
-			if bytes.Equal(issuer.RawSubject, l.issuer.RawSubject) && bytes.Equal(issuer.RawSubjectPublicKeyInfo, l.issuer.RawSubjectPublicKeyInfo) &&
-				l.revoked[chain[i].SerialNumber.String()] {
-				return chain[i]
-			}
-		}
-	}
-	return nil
 }

@@ -24,6 +24,7 @@ type notice struct {
 type metrics struct {
 	refused, notAfter, nextUpdate prometheus.Gauge
 	revoked                       prometheus.Counter
+	ended                         *prometheus.CounterVec
 }
 
 // newMetrics registers no end of a certificate that there is not.
@@ -41,7 +42,9 @@ func newMetrics(use string, own bool, r prometheus.Registerer) *metrics {
 		refused:    f.NewGauge(prometheus.GaugeOpts{Name: prefix + "refused", Help: "1 while changed certificates, keys, CAs or CRLs cannot be used."}),
 		notAfter:   ours.NewGauge(prometheus.GaugeOpts{Name: prefix + "not_after_timestamp_seconds", Help: "When our certificate expires, as Unix time."}),
 		nextUpdate: f.NewGauge(prometheus.GaugeOpts{Name: prefix + "crl_next_update_timestamp_seconds", Help: "When the first CRL is due to be replaced, as Unix time; 0: there is none."}),
-		revoked:    f.NewCounter(prometheus.CounterOpts{Name: prefix + "revoked_total", Help: "Handshakes refused because of a revoked certificate."}),
+		revoked:    f.NewCounter(prometheus.CounterOpts{Name: prefix + "revoked_total", Help: "Handshakes refused because of a revoked certificate, or of one whose CRL is overdue where that is refused."}),
+		ended: f.NewCounterVec(prometheus.CounterOpts{Name: prefix + "ended_total",
+			Help: "Open connections that were ended because the client's certificate is not good any more, by reason: revoked, expired, crl-overdue, untrusted."}, []string{"reason"}),
 	}
 }
 
@@ -121,15 +124,15 @@ func (c *Credentials) concern(kind events.Kind, is bool, text func() string) {
 	c.told[kind] = is
 }
 
-// stranger reports each revoked certificate once, however often its owner connects.
-func (c *Credentials) stranger(revoked *x509.Certificate) {
+// stranger reports each refused certificate once, however often its owner connects.
+func (c *Credentials) stranger(r *refusal) {
 	c.metrics.revoked.Inc()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	serial := revoked.SerialNumber.String()
+	serial := r.cert.SerialNumber.String()
 	if c.strangers[serial] {
 		return
 	}
 	c.strangers[serial] = true
-	c.tell(notice{events.PeerRevoked, fmt.Sprintf("%s was refused: its certificate with serial number %s is revoked (%s).", revoked.Subject, serial, c.deps.Use)})
+	c.tell(notice{events.PeerRevoked, fmt.Sprintf("%s was refused (%s): no handshake with its certificate, because %s.", r.cert.Subject, c.deps.Use, r.text)})
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace/internal/mtls"
 )
 
 // Configuration of the NSI provider.
@@ -53,6 +55,8 @@ type TLS struct {
 	// CRL has lists of revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
 }
+
+func (t TLS) files() mtls.Files { return mtls.Files{CA: t.CA, Cert: t.Cert, Key: t.Key, CRL: t.CRL} }
 
 // STP is an end of connections: a port with VLANs, or prefixes behind a router.
 type STP struct {

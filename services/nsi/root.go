@@ -103,7 +103,7 @@ func (c *Component) Start(ctx context.Context) error {
 	}
 	c.listener = listener
 	if c.cfg.TLS.Cert != "" {
-		credentials, err := mtls.New(mtls.Files(c.cfg.TLS), mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer, Events: c.deps.Events})
+		credentials, err := mtls.New(c.cfg.TLS.files(), mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer, Events: c.deps.Events})
 		if err != nil {
 			return errors.Join(fmt.Errorf("nsi tls: %w", err), listener.Close())
 		}
