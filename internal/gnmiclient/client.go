@@ -70,7 +70,7 @@ func DialBy(ctx context.Context, d device.Device, creds *tls.Config, dialer Dial
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
-			MinConnectTimeout: 5 * time.Second,
+			MinConnectTimeout: attempt(ctx, time.Now()),
 		}),
 	)
 	if err != nil {
@@ -93,6 +93,19 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 		Enable: true, Idle: keepIdle, Interval: keepInterval, Count: keepCount,
 	}}
 	return d.DialContext(ctx, "tcp", address)
+}
+
+// unbounded is how long one attempt to connect may take for a caller who has no deadline, as by gRPC's own default.
+const unbounded = 20 * time.Second
+
+// attempt is how long one attempt to connect may take, TCP, TLS and the preface of HTTP/2 together: as long as the
+// caller waits. One that is given up earlier fails the call although its time is not over, and on a path of 2 s, or to a
+// router that is busy, every attempt would.
+func attempt(ctx context.Context, now time.Time) time.Duration {
+	if end, bounded := ctx.Deadline(); bounded {
+		return end.Sub(now)
+	}
+	return unbounded
 }
 
 // Close ends the connection and all its streams.

@@ -56,6 +56,30 @@ func TestGetReadsOneDocument(t *testing.T) {
 	}
 }
 
+// TestAnAttemptLastsAsLongAsItsCaller: one to a router that is slow, or far, was given up after 5 s, and the call with it.
+func TestAnAttemptLastsAsLongAsItsCaller(t *testing.T) {
+	s, certs := startServer(t)
+	for _, patience := range []time.Duration{0, time.Minute, time.Hour} {
+		ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		least := time.Now().Add(10 * time.Second)
+		if patience > 0 {
+			ctx, cancel = context.WithTimeout(ctx, patience)
+			least, _ = ctx.Deadline()
+		}
+		c, err := gnmiclient.DialBy(ctx, s.Device, certs.Client, func(ctx context.Context, address string) (net.Conn, error) {
+			if end, bounded := ctx.Deadline(); !bounded || end.Before(least) {
+				t.Errorf("the attempt of a caller with %s ends at %s, before %s", patience, end, least)
+			}
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+}
+
 func TestErrorsKeepTheRoutersStatus(t *testing.T) {
 	s, certs := startServer(t)
 	c := dial(t, s.Device, certs.Client)

@@ -17,5 +17,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 2000,
     rolldownOptions: { input: { index: "index.html", apidocs: "v1/docs/index.html" } },
   },
-  test: { include: ["src/**/*.test.{ts,tsx}"] },
+  // What has not happened after five minutes does not happen; a busy machine is no finding.
+  test: { include: ["src/**/*.test.{ts,tsx}"], testTimeout: 300_000, hookTimeout: 300_000 },
 });
