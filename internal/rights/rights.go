@@ -70,17 +70,23 @@ func Page(path string, needs Role) Call { return Call{Procedure: path, Needs: ne
 // Of is the call of a procedure of a service that this program knows. A procedure that it does not know declares
 // nothing.
 func Of(procedure string) Call {
+	if m := methodOf(procedure); m != nil {
+		return callOf(m)
+	}
+	return Call{Procedure: procedure}
+}
+
+// methodOf is nil for a procedure that this program does not know.
+func methodOf(procedure string) protoreflect.MethodDescriptor {
 	service, method, ok := strings.Cut(strings.TrimPrefix(procedure, "/"), "/")
 	if ok && protoreflect.FullName(service).IsValid() {
 		if d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service)); err == nil {
 			if s, ok := d.(protoreflect.ServiceDescriptor); ok {
-				if m := s.Methods().ByName(protoreflect.Name(method)); m != nil {
-					return callOf(m)
-				}
+				return s.Methods().ByName(protoreflect.Name(method))
 			}
 		}
 	}
-	return Call{Procedure: procedure}
+	return nil
 }
 
 func callOf(m protoreflect.MethodDescriptor) Call {
