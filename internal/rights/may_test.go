@@ -3,6 +3,7 @@ package rights
 import (
 	"testing"
 
+	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
@@ -27,6 +28,7 @@ func TestMay(t *testing.T) {
 		"and in another one of the same":             {limited(Grant{Operator, routers}, Grant{Operator, both}), create, "", true},
 		"a token takes the policies away":            {by(routers, limited(Grant{Operator, both})), create, OutOfScope, false},
 		"a record may be about anything":             {limited(Grant{Approver, policies}), approve, "", true},
+		"what needs no login":                        {limited(Grant{Viewer, routers}), Of(identityv1connect.IdentityServiceLoginProcedure), "", false},
 		"what only reads":                            {limited(Grant{Viewer, routers}), read, "", false},
 	} {
 		no, judged := May(tt.who, tt.call)
