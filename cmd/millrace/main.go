@@ -51,6 +51,7 @@ func root() *cobra.Command {
 		peCommand(),
 		loginCommand(),
 		logoutCommand(),
+		whoamiCommand(),
 		usersCommand(),
 		tokensCommand(),
 		auditCommand(),

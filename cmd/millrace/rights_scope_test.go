@@ -116,6 +116,10 @@ func scoped(r *http.Request) (rights.Caller, error) {
 		who.Limits.Grants = []rights.Grant{{Role: role, Scope: edgeScope}}
 	case "token":
 		who.Limits.Scope = edgeScope
+	case "routers":
+		who.Limits.Scope = rights.Scope{Routers: edgeScope.Routers}
+	case "api":
+		who.APIs = []string{"push"}
 	}
 	return who, nil
 }

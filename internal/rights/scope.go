@@ -43,12 +43,13 @@ type kind struct {
 	one   string
 	in    func(Scope) []string
 	named func(Things) []string
+	paths func(*rightsv1.Subject) []string
 }
 
 var kinds = []kind{
-	{"router", func(s Scope) []string { return s.Routers }, func(t Things) []string { return t.Routers }},
-	{"vpn", func(s Scope) []string { return s.VPNs }, func(t Things) []string { return t.VPNs }},
-	{"policy", func(s Scope) []string { return s.Policies }, func(t Things) []string { return t.Policies }},
+	{"router", func(s Scope) []string { return s.Routers }, func(t Things) []string { return t.Routers }, (*rightsv1.Subject).GetRouters},
+	{"vpn", func(s Scope) []string { return s.VPNs }, func(t Things) []string { return t.VPNs }, (*rightsv1.Subject).GetVpns},
+	{"policy", func(s Scope) []string { return s.Policies }, func(t Things) []string { return t.Policies }, (*rightsv1.Subject).GetPolicies},
 }
 
 // All reports whether nothing is out of a scope.

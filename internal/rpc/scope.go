@@ -49,7 +49,7 @@ func Made(ctx context.Context, procedure string, request proto.Message, about Ab
 
 // within refuses a call that changes something that its caller's limits leave out.
 func within(ctx context.Context, who rights.Caller, call rights.Call, request proto.Message, about About) error {
-	if !call.Changes || call.Needs <= rights.Nobody || call.Subject.GetOwn() {
+	if !rights.Judged(call) {
 		return nil
 	}
 	things, err := thingsOf(ctx, call, request, about)

@@ -88,11 +88,13 @@ func Start(ctx context.Context, l *lab.Lab, o Options) (*Plane, error) {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	defer log.Close()
-	printed, err := os.OpenFile(filepath.Join(o.Output, "printed"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("make the file for the login link: %w", err)
+	printed := log
+	if o.Logins {
+		if printed, err = os.CreateTemp(o.Output, "first-login"); err != nil { // mode 0600
+			return nil, fmt.Errorf("make the file for the login link: %w", err)
+		}
+		defer printed.Close()
 	}
-	defer printed.Close()
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own binary: %w", err)

@@ -65,6 +65,9 @@ async function journey({ link, url }) {
     await page.goto(link);
     await page.reload(); // a fragment alone is no navigation
     await role(page, "admin, admin");
+    const freeze = page.getByRole("button", { name: "Freeze…" });
+    await until("the switch", freeze.waitFor());
+    if (!(await freeze.isEnabled())) throw new Error("an admin cannot press Freeze…");
     if (page.url().includes("mrl_")) throw new Error("the code stays in the address");
     const cookies = await page.context().cookies();
     if (cookies.length !== 1 || !cookies[0].httpOnly || cookies[0].sameSite !== "Strict")
@@ -97,6 +100,12 @@ async function journey({ link, url }) {
     await page.getByRole("button", { name: "Log in" }).click();
     await role(page, "ann, viewer");
     if ((await page.getByRole("link", { name: "Audit" }).count()) !== 0) throw new Error("a viewer has the audit page");
+    const freeze = page.getByRole("button", { name: "Freeze…" });
+    await until(
+      "what a viewer lacks",
+      page.getByTitle("Needs the role operator; you are viewer").and(freeze).waitFor(),
+    );
+    if (!(await freeze.isDisabled())) throw new Error("a viewer can press Freeze…");
     await page.goto(`${url}/?v=1&page=audit`);
     await until("why it is empty", page.getByText(/needs the role admin; ann is viewer/).waitFor());
     const refused = await call(page, "ListUsers", {});

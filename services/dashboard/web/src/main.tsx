@@ -20,7 +20,11 @@ import { Gate } from "./view/Gate";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element #root");
-const api = createApi(location.origin, () => session.lost());
+const api = createApi(
+  location.origin,
+  () => session.lost(),
+  () => void session.askPermissions(),
+);
 const session = new Session(api.identity);
 const store = createStore(api);
 const code = loginCode(location.hash);

@@ -660,6 +660,204 @@ func (x *WhoAmIResponse) GetLimits() *v1.Limits {
 	return nil
 }
 
+type PermissionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermissionsRequest) Reset() {
+	*x = PermissionsRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermissionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PermissionsRequest) ProtoMessage() {}
+
+func (x *PermissionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermissionsRequest.ProtoReflect.Descriptor instead.
+func (*PermissionsRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{8}
+}
+
+type PermissionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without it nobody logs in, and everybody may do everything.
+	LoginNeeded bool `protobuf:"varint,1,opt,name=login_needed,json=loginNeeded,proto3" json:"login_needed,omitempty"`
+	// Empty without login.
+	Name string  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Role v1.Role `protobuf:"varint,3,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	// What the login is limited to; not set: nothing.
+	Limits *v1.Limits `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
+	// APIs that it is limited to, such as circuits; none: all.
+	Apis []string `protobuf:"bytes,5,rep,name=apis,proto3" json:"apis,omitempty"`
+	// Every call, by procedure.
+	Calls         []*Permission `protobuf:"bytes,6,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermissionsResponse) Reset() {
+	*x = PermissionsResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermissionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PermissionsResponse) ProtoMessage() {}
+
+func (x *PermissionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermissionsResponse.ProtoReflect.Descriptor instead.
+func (*PermissionsResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PermissionsResponse) GetLoginNeeded() bool {
+	if x != nil {
+		return x.LoginNeeded
+	}
+	return false
+}
+
+func (x *PermissionsResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PermissionsResponse) GetRole() v1.Role {
+	if x != nil {
+		return x.Role
+	}
+	return v1.Role(0)
+}
+
+func (x *PermissionsResponse) GetLimits() *v1.Limits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *PermissionsResponse) GetApis() []string {
+	if x != nil {
+		return x.Apis
+	}
+	return nil
+}
+
+func (x *PermissionsResponse) GetCalls() []*Permission {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// Permission is what is known of a call before its request is.
+type Permission struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// /package.Service/Method.
+	Procedure string `protobuf:"bytes,1,opt,name=procedure,proto3" json:"procedure,omitempty"`
+	// The lowest role that may make it.
+	Needs v1.Role `protobuf:"varint,2,opt,name=needs,proto3,enum=millrace.rights.v1.Role" json:"needs,omitempty"`
+	// Why each request of it is refused to the caller; empty: not each is.
+	Refused string `protobuf:"bytes,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	// The caller has limits, and the request is refused where it is about something out of them.
+	WithinLimits  bool `protobuf:"varint,4,opt,name=within_limits,json=withinLimits,proto3" json:"within_limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Permission) Reset() {
+	*x = Permission{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Permission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Permission) ProtoMessage() {}
+
+func (x *Permission) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Permission.ProtoReflect.Descriptor instead.
+func (*Permission) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Permission) GetProcedure() string {
+	if x != nil {
+		return x.Procedure
+	}
+	return ""
+}
+
+func (x *Permission) GetNeeds() v1.Role {
+	if x != nil {
+		return x.Needs
+	}
+	return v1.Role(0)
+}
+
+func (x *Permission) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *Permission) GetWithinLimits() bool {
+	if x != nil {
+		return x.WithinLimits
+	}
+	return false
+}
+
 type LoginRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -670,7 +868,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +880,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +893,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{8}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoginRequest) GetName() string {
@@ -722,7 +920,7 @@ type LoginResponse struct {
 
 func (x *LoginResponse) Reset() {
 	*x = LoginResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +932,7 @@ func (x *LoginResponse) String() string {
 func (*LoginResponse) ProtoMessage() {}
 
 func (x *LoginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +945,7 @@ func (x *LoginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginResponse.ProtoReflect.Descriptor instead.
 func (*LoginResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{9}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoginResponse) GetName() string {
@@ -773,7 +971,7 @@ type RedeemRequest struct {
 
 func (x *RedeemRequest) Reset() {
 	*x = RedeemRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +983,7 @@ func (x *RedeemRequest) String() string {
 func (*RedeemRequest) ProtoMessage() {}
 
 func (x *RedeemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +996,7 @@ func (x *RedeemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemRequest.ProtoReflect.Descriptor instead.
 func (*RedeemRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{10}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RedeemRequest) GetCode() string {
@@ -818,7 +1016,7 @@ type RedeemResponse struct {
 
 func (x *RedeemResponse) Reset() {
 	*x = RedeemResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +1028,7 @@ func (x *RedeemResponse) String() string {
 func (*RedeemResponse) ProtoMessage() {}
 
 func (x *RedeemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +1041,7 @@ func (x *RedeemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemResponse.ProtoReflect.Descriptor instead.
 func (*RedeemResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{11}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RedeemResponse) GetName() string {
@@ -868,7 +1066,7 @@ type BeginProviderLoginRequest struct {
 
 func (x *BeginProviderLoginRequest) Reset() {
 	*x = BeginProviderLoginRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1078,7 @@ func (x *BeginProviderLoginRequest) String() string {
 func (*BeginProviderLoginRequest) ProtoMessage() {}
 
 func (x *BeginProviderLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1091,7 @@ func (x *BeginProviderLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginProviderLoginRequest.ProtoReflect.Descriptor instead.
 func (*BeginProviderLoginRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{12}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{15}
 }
 
 type BeginProviderLoginResponse struct {
@@ -908,7 +1106,7 @@ type BeginProviderLoginResponse struct {
 
 func (x *BeginProviderLoginResponse) Reset() {
 	*x = BeginProviderLoginResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1118,7 @@ func (x *BeginProviderLoginResponse) String() string {
 func (*BeginProviderLoginResponse) ProtoMessage() {}
 
 func (x *BeginProviderLoginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1131,7 @@ func (x *BeginProviderLoginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginProviderLoginResponse.ProtoReflect.Descriptor instead.
 func (*BeginProviderLoginResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{13}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BeginProviderLoginResponse) GetUrl() string {
@@ -965,7 +1163,7 @@ type EndProviderLoginRequest struct {
 
 func (x *EndProviderLoginRequest) Reset() {
 	*x = EndProviderLoginRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1175,7 @@ func (x *EndProviderLoginRequest) String() string {
 func (*EndProviderLoginRequest) ProtoMessage() {}
 
 func (x *EndProviderLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1188,7 @@ func (x *EndProviderLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndProviderLoginRequest.ProtoReflect.Descriptor instead.
 func (*EndProviderLoginRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{14}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EndProviderLoginRequest) GetLogin() string {
@@ -1045,7 +1243,7 @@ type EndProviderLoginResponse struct {
 
 func (x *EndProviderLoginResponse) Reset() {
 	*x = EndProviderLoginResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1255,7 @@ func (x *EndProviderLoginResponse) String() string {
 func (*EndProviderLoginResponse) ProtoMessage() {}
 
 func (x *EndProviderLoginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1268,7 @@ func (x *EndProviderLoginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndProviderLoginResponse.ProtoReflect.Descriptor instead.
 func (*EndProviderLoginResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{15}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EndProviderLoginResponse) GetName() string {
@@ -1095,7 +1293,7 @@ type BeginDeviceLoginRequest struct {
 
 func (x *BeginDeviceLoginRequest) Reset() {
 	*x = BeginDeviceLoginRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1305,7 @@ func (x *BeginDeviceLoginRequest) String() string {
 func (*BeginDeviceLoginRequest) ProtoMessage() {}
 
 func (x *BeginDeviceLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1318,7 @@ func (x *BeginDeviceLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginDeviceLoginRequest.ProtoReflect.Descriptor instead.
 func (*BeginDeviceLoginRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{16}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{19}
 }
 
 type BeginDeviceLoginResponse struct {
@@ -1140,7 +1338,7 @@ type BeginDeviceLoginResponse struct {
 
 func (x *BeginDeviceLoginResponse) Reset() {
 	*x = BeginDeviceLoginResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1350,7 @@ func (x *BeginDeviceLoginResponse) String() string {
 func (*BeginDeviceLoginResponse) ProtoMessage() {}
 
 func (x *BeginDeviceLoginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1363,7 @@ func (x *BeginDeviceLoginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginDeviceLoginResponse.ProtoReflect.Descriptor instead.
 func (*BeginDeviceLoginResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{17}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BeginDeviceLoginResponse) GetLogin() string {
@@ -1219,7 +1417,7 @@ type EndDeviceLoginRequest struct {
 
 func (x *EndDeviceLoginRequest) Reset() {
 	*x = EndDeviceLoginRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1429,7 @@ func (x *EndDeviceLoginRequest) String() string {
 func (*EndDeviceLoginRequest) ProtoMessage() {}
 
 func (x *EndDeviceLoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1442,7 @@ func (x *EndDeviceLoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndDeviceLoginRequest.ProtoReflect.Descriptor instead.
 func (*EndDeviceLoginRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{18}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EndDeviceLoginRequest) GetLogin() string {
@@ -1264,7 +1462,7 @@ type EndDeviceLoginResponse struct {
 
 func (x *EndDeviceLoginResponse) Reset() {
 	*x = EndDeviceLoginResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1474,7 @@ func (x *EndDeviceLoginResponse) String() string {
 func (*EndDeviceLoginResponse) ProtoMessage() {}
 
 func (x *EndDeviceLoginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1487,7 @@ func (x *EndDeviceLoginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndDeviceLoginResponse.ProtoReflect.Descriptor instead.
 func (*EndDeviceLoginResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{19}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EndDeviceLoginResponse) GetName() string {
@@ -1316,7 +1514,7 @@ type BackChannelLogoutRequest struct {
 
 func (x *BackChannelLogoutRequest) Reset() {
 	*x = BackChannelLogoutRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1526,7 @@ func (x *BackChannelLogoutRequest) String() string {
 func (*BackChannelLogoutRequest) ProtoMessage() {}
 
 func (x *BackChannelLogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1539,7 @@ func (x *BackChannelLogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackChannelLogoutRequest.ProtoReflect.Descriptor instead.
 func (*BackChannelLogoutRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BackChannelLogoutRequest) GetLogoutToken() string {
@@ -1363,7 +1561,7 @@ type BackChannelLogoutResponse struct {
 
 func (x *BackChannelLogoutResponse) Reset() {
 	*x = BackChannelLogoutResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1573,7 @@ func (x *BackChannelLogoutResponse) String() string {
 func (*BackChannelLogoutResponse) ProtoMessage() {}
 
 func (x *BackChannelLogoutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1586,7 @@ func (x *BackChannelLogoutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackChannelLogoutResponse.ProtoReflect.Descriptor instead.
 func (*BackChannelLogoutResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BackChannelLogoutResponse) GetName() string {
@@ -1414,7 +1612,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1624,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1637,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LogoutRequest) GetEverywhere() bool {
@@ -1459,7 +1657,7 @@ type LogoutResponse struct {
 
 func (x *LogoutResponse) Reset() {
 	*x = LogoutResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1669,7 @@ func (x *LogoutResponse) String() string {
 func (*LogoutResponse) ProtoMessage() {}
 
 func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1682,7 @@ func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutResponse.ProtoReflect.Descriptor instead.
 func (*LogoutResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LogoutResponse) GetEnded() int32 {
@@ -1502,7 +1700,7 @@ type CreateLinkRequest struct {
 
 func (x *CreateLinkRequest) Reset() {
 	*x = CreateLinkRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1712,7 @@ func (x *CreateLinkRequest) String() string {
 func (*CreateLinkRequest) ProtoMessage() {}
 
 func (x *CreateLinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1725,7 @@ func (x *CreateLinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLinkRequest.ProtoReflect.Descriptor instead.
 func (*CreateLinkRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
 }
 
 type CreateLinkResponse struct {
@@ -1541,7 +1739,7 @@ type CreateLinkResponse struct {
 
 func (x *CreateLinkResponse) Reset() {
 	*x = CreateLinkResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1751,7 @@ func (x *CreateLinkResponse) String() string {
 func (*CreateLinkResponse) ProtoMessage() {}
 
 func (x *CreateLinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1764,7 @@ func (x *CreateLinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLinkResponse.ProtoReflect.Descriptor instead.
 func (*CreateLinkResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreateLinkResponse) GetCode() string {
@@ -1591,7 +1789,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1801,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1814,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
 }
 
 type ListSessionsResponse struct {
@@ -1628,7 +1826,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1838,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1851,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -1671,7 +1869,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1881,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1894,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
 }
 
 type ListTokensResponse struct {
@@ -1708,7 +1906,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1918,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1931,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1759,7 +1957,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1969,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1982,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -1833,7 +2031,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +2043,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +2056,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -1884,7 +2082,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +2094,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2107,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1927,7 +2125,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2137,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2150,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
 }
 
 type SetPasswordRequest struct {
@@ -1968,7 +2166,7 @@ type SetPasswordRequest struct {
 
 func (x *SetPasswordRequest) Reset() {
 	*x = SetPasswordRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2178,7 @@ func (x *SetPasswordRequest) String() string {
 func (*SetPasswordRequest) ProtoMessage() {}
 
 func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2191,7 @@ func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordRequest.ProtoReflect.Descriptor instead.
 func (*SetPasswordRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetPasswordRequest) GetName() string {
@@ -2025,7 +2223,7 @@ type SetPasswordResponse struct {
 
 func (x *SetPasswordResponse) Reset() {
 	*x = SetPasswordResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2235,7 @@ func (x *SetPasswordResponse) String() string {
 func (*SetPasswordResponse) ProtoMessage() {}
 
 func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2248,7 @@ func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordResponse.ProtoReflect.Descriptor instead.
 func (*SetPasswordResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{38}
 }
 
 type ListUsersRequest struct {
@@ -2061,7 +2259,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +2271,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +2284,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{39}
 }
 
 type ListUsersResponse struct {
@@ -2098,7 +2296,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2110,7 +2308,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2123,7 +2321,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -2145,7 +2343,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2355,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[38]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2368,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{38}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PutUserRequest) GetName() string {
@@ -2203,7 +2401,7 @@ type PutUserResponse struct {
 
 func (x *PutUserResponse) Reset() {
 	*x = PutUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2413,7 @@ func (x *PutUserResponse) String() string {
 func (*PutUserResponse) ProtoMessage() {}
 
 func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[39]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2426,7 @@ func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserResponse.ProtoReflect.Descriptor instead.
 func (*PutUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{39}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PutUserResponse) GetUser() *User {
@@ -2247,7 +2445,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[40]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2457,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[40]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2470,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{40}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteUserRequest) GetName() string {
@@ -2290,7 +2488,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[41]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2500,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[41]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2513,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{41}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{44}
 }
 
 var File_millrace_identity_v1_identity_proto protoreflect.FileDescriptor
@@ -2380,7 +2578,21 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\bprovider\x18\x04 \x01(\tR\bprovider\x12\x1f\n" +
 	"\vby_provider\x18\x05 \x01(\bR\n" +
 	"byProvider\x122\n" +
-	"\x06limits\x18\x06 \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\">\n" +
+	"\x06limits\x18\x06 \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\"\x14\n" +
+	"\x12PermissionsRequest\"\xfa\x01\n" +
+	"\x13PermissionsResponse\x12!\n" +
+	"\flogin_needed\x18\x01 \x01(\bR\vloginNeeded\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12,\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x122\n" +
+	"\x06limits\x18\x04 \x01(\v2\x1a.millrace.rights.v1.LimitsR\x06limits\x12\x12\n" +
+	"\x04apis\x18\x05 \x03(\tR\x04apis\x126\n" +
+	"\x05calls\x18\x06 \x03(\v2 .millrace.identity.v1.PermissionR\x05calls\"\x99\x01\n" +
+	"\n" +
+	"Permission\x12\x1c\n" +
+	"\tprocedure\x18\x01 \x01(\tR\tprocedure\x12.\n" +
+	"\x05needs\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x05needs\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\tR\arefused\x12#\n" +
+	"\rwithin_limits\x18\x04 \x01(\bR\fwithinLimits\">\n" +
 	"\fLoginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\"Q\n" +
@@ -2471,9 +2683,10 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\v2\x1a.millrace.identity.v1.UserR\x04user\"'\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse2\xc3\x10\n" +
+	"\x12DeleteUserResponse2\xaf\x11\n" +
 	"\x0fIdentityService\x12[\n" +
-	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
+	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12j\n" +
+	"\vPermissions\x12(.millrace.identity.v1.PermissionsRequest\x1a).millrace.identity.v1.PermissionsResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
 	"\fAuthenticate\x12).millrace.identity.v1.AuthenticateRequest\x1a*.millrace.identity.v1.AuthenticateResponse\"\x06\xea\xb5\x18\x02\b\x06\x12Z\n" +
 	"\x05Login\x12\".millrace.identity.v1.LoginRequest\x1a#.millrace.identity.v1.LoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
 	"\x06Redeem\x12#.millrace.identity.v1.RedeemRequest\x1a$.millrace.identity.v1.RedeemResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12\x7f\n" +
@@ -2511,7 +2724,7 @@ func file_millrace_identity_v1_identity_proto_rawDescGZIP() []byte {
 	return file_millrace_identity_v1_identity_proto_rawDescData
 }
 
-var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*User)(nil),                       // 0: millrace.identity.v1.User
 	(*Session)(nil),                    // 1: millrace.identity.v1.Session
@@ -2521,123 +2734,132 @@ var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*Caller)(nil),                     // 5: millrace.identity.v1.Caller
 	(*WhoAmIRequest)(nil),              // 6: millrace.identity.v1.WhoAmIRequest
 	(*WhoAmIResponse)(nil),             // 7: millrace.identity.v1.WhoAmIResponse
-	(*LoginRequest)(nil),               // 8: millrace.identity.v1.LoginRequest
-	(*LoginResponse)(nil),              // 9: millrace.identity.v1.LoginResponse
-	(*RedeemRequest)(nil),              // 10: millrace.identity.v1.RedeemRequest
-	(*RedeemResponse)(nil),             // 11: millrace.identity.v1.RedeemResponse
-	(*BeginProviderLoginRequest)(nil),  // 12: millrace.identity.v1.BeginProviderLoginRequest
-	(*BeginProviderLoginResponse)(nil), // 13: millrace.identity.v1.BeginProviderLoginResponse
-	(*EndProviderLoginRequest)(nil),    // 14: millrace.identity.v1.EndProviderLoginRequest
-	(*EndProviderLoginResponse)(nil),   // 15: millrace.identity.v1.EndProviderLoginResponse
-	(*BeginDeviceLoginRequest)(nil),    // 16: millrace.identity.v1.BeginDeviceLoginRequest
-	(*BeginDeviceLoginResponse)(nil),   // 17: millrace.identity.v1.BeginDeviceLoginResponse
-	(*EndDeviceLoginRequest)(nil),      // 18: millrace.identity.v1.EndDeviceLoginRequest
-	(*EndDeviceLoginResponse)(nil),     // 19: millrace.identity.v1.EndDeviceLoginResponse
-	(*BackChannelLogoutRequest)(nil),   // 20: millrace.identity.v1.BackChannelLogoutRequest
-	(*BackChannelLogoutResponse)(nil),  // 21: millrace.identity.v1.BackChannelLogoutResponse
-	(*LogoutRequest)(nil),              // 22: millrace.identity.v1.LogoutRequest
-	(*LogoutResponse)(nil),             // 23: millrace.identity.v1.LogoutResponse
-	(*CreateLinkRequest)(nil),          // 24: millrace.identity.v1.CreateLinkRequest
-	(*CreateLinkResponse)(nil),         // 25: millrace.identity.v1.CreateLinkResponse
-	(*ListSessionsRequest)(nil),        // 26: millrace.identity.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),       // 27: millrace.identity.v1.ListSessionsResponse
-	(*ListTokensRequest)(nil),          // 28: millrace.identity.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),         // 29: millrace.identity.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),         // 30: millrace.identity.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),        // 31: millrace.identity.v1.CreateTokenResponse
-	(*RevokeTokenRequest)(nil),         // 32: millrace.identity.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),        // 33: millrace.identity.v1.RevokeTokenResponse
-	(*SetPasswordRequest)(nil),         // 34: millrace.identity.v1.SetPasswordRequest
-	(*SetPasswordResponse)(nil),        // 35: millrace.identity.v1.SetPasswordResponse
-	(*ListUsersRequest)(nil),           // 36: millrace.identity.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),          // 37: millrace.identity.v1.ListUsersResponse
-	(*PutUserRequest)(nil),             // 38: millrace.identity.v1.PutUserRequest
-	(*PutUserResponse)(nil),            // 39: millrace.identity.v1.PutUserResponse
-	(*DeleteUserRequest)(nil),          // 40: millrace.identity.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),         // 41: millrace.identity.v1.DeleteUserResponse
-	(v1.Role)(0),                       // 42: millrace.rights.v1.Role
-	(*timestamppb.Timestamp)(nil),      // 43: google.protobuf.Timestamp
-	(*v1.Grant)(nil),                   // 44: millrace.rights.v1.Grant
-	(*v1.Scope)(nil),                   // 45: millrace.rights.v1.Scope
-	(*v1.Limits)(nil),                  // 46: millrace.rights.v1.Limits
+	(*PermissionsRequest)(nil),         // 8: millrace.identity.v1.PermissionsRequest
+	(*PermissionsResponse)(nil),        // 9: millrace.identity.v1.PermissionsResponse
+	(*Permission)(nil),                 // 10: millrace.identity.v1.Permission
+	(*LoginRequest)(nil),               // 11: millrace.identity.v1.LoginRequest
+	(*LoginResponse)(nil),              // 12: millrace.identity.v1.LoginResponse
+	(*RedeemRequest)(nil),              // 13: millrace.identity.v1.RedeemRequest
+	(*RedeemResponse)(nil),             // 14: millrace.identity.v1.RedeemResponse
+	(*BeginProviderLoginRequest)(nil),  // 15: millrace.identity.v1.BeginProviderLoginRequest
+	(*BeginProviderLoginResponse)(nil), // 16: millrace.identity.v1.BeginProviderLoginResponse
+	(*EndProviderLoginRequest)(nil),    // 17: millrace.identity.v1.EndProviderLoginRequest
+	(*EndProviderLoginResponse)(nil),   // 18: millrace.identity.v1.EndProviderLoginResponse
+	(*BeginDeviceLoginRequest)(nil),    // 19: millrace.identity.v1.BeginDeviceLoginRequest
+	(*BeginDeviceLoginResponse)(nil),   // 20: millrace.identity.v1.BeginDeviceLoginResponse
+	(*EndDeviceLoginRequest)(nil),      // 21: millrace.identity.v1.EndDeviceLoginRequest
+	(*EndDeviceLoginResponse)(nil),     // 22: millrace.identity.v1.EndDeviceLoginResponse
+	(*BackChannelLogoutRequest)(nil),   // 23: millrace.identity.v1.BackChannelLogoutRequest
+	(*BackChannelLogoutResponse)(nil),  // 24: millrace.identity.v1.BackChannelLogoutResponse
+	(*LogoutRequest)(nil),              // 25: millrace.identity.v1.LogoutRequest
+	(*LogoutResponse)(nil),             // 26: millrace.identity.v1.LogoutResponse
+	(*CreateLinkRequest)(nil),          // 27: millrace.identity.v1.CreateLinkRequest
+	(*CreateLinkResponse)(nil),         // 28: millrace.identity.v1.CreateLinkResponse
+	(*ListSessionsRequest)(nil),        // 29: millrace.identity.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),       // 30: millrace.identity.v1.ListSessionsResponse
+	(*ListTokensRequest)(nil),          // 31: millrace.identity.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 32: millrace.identity.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),         // 33: millrace.identity.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 34: millrace.identity.v1.CreateTokenResponse
+	(*RevokeTokenRequest)(nil),         // 35: millrace.identity.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 36: millrace.identity.v1.RevokeTokenResponse
+	(*SetPasswordRequest)(nil),         // 37: millrace.identity.v1.SetPasswordRequest
+	(*SetPasswordResponse)(nil),        // 38: millrace.identity.v1.SetPasswordResponse
+	(*ListUsersRequest)(nil),           // 39: millrace.identity.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),          // 40: millrace.identity.v1.ListUsersResponse
+	(*PutUserRequest)(nil),             // 41: millrace.identity.v1.PutUserRequest
+	(*PutUserResponse)(nil),            // 42: millrace.identity.v1.PutUserResponse
+	(*DeleteUserRequest)(nil),          // 43: millrace.identity.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),         // 44: millrace.identity.v1.DeleteUserResponse
+	(v1.Role)(0),                       // 45: millrace.rights.v1.Role
+	(*timestamppb.Timestamp)(nil),      // 46: google.protobuf.Timestamp
+	(*v1.Grant)(nil),                   // 47: millrace.rights.v1.Grant
+	(*v1.Scope)(nil),                   // 48: millrace.rights.v1.Scope
+	(*v1.Limits)(nil),                  // 49: millrace.rights.v1.Limits
 }
 var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
-	42, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
-	43, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
-	43, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
-	44, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
-	43, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	43, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
-	43, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
-	42, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
-	43, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	43, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	43, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
-	45, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
+	45, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
+	46, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
+	46, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
+	47, // 3: millrace.identity.v1.User.grants:type_name -> millrace.rights.v1.Grant
+	46, // 4: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	46, // 5: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 6: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	45, // 7: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
+	46, // 8: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	46, // 9: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 10: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
+	48, // 11: millrace.identity.v1.Token.scope:type_name -> millrace.rights.v1.Scope
 	5,  // 12: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
-	42, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
-	46, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
-	42, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
-	46, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
-	42, // 17: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
-	42, // 18: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
-	42, // 19: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
-	43, // 20: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
-	42, // 21: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
-	43, // 22: millrace.identity.v1.CreateLinkResponse.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 23: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
-	2,  // 24: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
-	42, // 25: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
-	43, // 26: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
-	45, // 27: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
-	2,  // 28: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
-	0,  // 29: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
-	42, // 30: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
-	45, // 31: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
-	0,  // 32: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
-	6,  // 33: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
-	3,  // 34: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
-	8,  // 35: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
-	10, // 36: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
-	12, // 37: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
-	14, // 38: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
-	16, // 39: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
-	18, // 40: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
-	20, // 41: millrace.identity.v1.IdentityService.BackChannelLogout:input_type -> millrace.identity.v1.BackChannelLogoutRequest
-	22, // 42: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
-	24, // 43: millrace.identity.v1.IdentityService.CreateLink:input_type -> millrace.identity.v1.CreateLinkRequest
-	26, // 44: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
-	28, // 45: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
-	30, // 46: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
-	32, // 47: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
-	34, // 48: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
-	36, // 49: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
-	38, // 50: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
-	40, // 51: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
-	7,  // 52: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
-	4,  // 53: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
-	9,  // 54: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
-	11, // 55: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
-	13, // 56: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
-	15, // 57: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
-	17, // 58: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
-	19, // 59: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
-	21, // 60: millrace.identity.v1.IdentityService.BackChannelLogout:output_type -> millrace.identity.v1.BackChannelLogoutResponse
-	23, // 61: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
-	25, // 62: millrace.identity.v1.IdentityService.CreateLink:output_type -> millrace.identity.v1.CreateLinkResponse
-	27, // 63: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
-	29, // 64: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
-	31, // 65: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
-	33, // 66: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
-	35, // 67: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
-	37, // 68: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
-	39, // 69: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
-	41, // 70: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
-	52, // [52:71] is the sub-list for method output_type
-	33, // [33:52] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	45, // 13: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
+	49, // 14: millrace.identity.v1.Caller.limits:type_name -> millrace.rights.v1.Limits
+	45, // 15: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
+	49, // 16: millrace.identity.v1.WhoAmIResponse.limits:type_name -> millrace.rights.v1.Limits
+	45, // 17: millrace.identity.v1.PermissionsResponse.role:type_name -> millrace.rights.v1.Role
+	49, // 18: millrace.identity.v1.PermissionsResponse.limits:type_name -> millrace.rights.v1.Limits
+	10, // 19: millrace.identity.v1.PermissionsResponse.calls:type_name -> millrace.identity.v1.Permission
+	45, // 20: millrace.identity.v1.Permission.needs:type_name -> millrace.rights.v1.Role
+	45, // 21: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
+	45, // 22: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
+	45, // 23: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
+	46, // 24: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
+	45, // 25: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
+	46, // 26: millrace.identity.v1.CreateLinkResponse.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 27: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
+	2,  // 28: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
+	45, // 29: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
+	46, // 30: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
+	48, // 31: millrace.identity.v1.CreateTokenRequest.scope:type_name -> millrace.rights.v1.Scope
+	2,  // 32: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
+	0,  // 33: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
+	45, // 34: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
+	48, // 35: millrace.identity.v1.PutUserRequest.scope:type_name -> millrace.rights.v1.Scope
+	0,  // 36: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
+	6,  // 37: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
+	8,  // 38: millrace.identity.v1.IdentityService.Permissions:input_type -> millrace.identity.v1.PermissionsRequest
+	3,  // 39: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
+	11, // 40: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
+	13, // 41: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
+	15, // 42: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
+	17, // 43: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
+	19, // 44: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
+	21, // 45: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
+	23, // 46: millrace.identity.v1.IdentityService.BackChannelLogout:input_type -> millrace.identity.v1.BackChannelLogoutRequest
+	25, // 47: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
+	27, // 48: millrace.identity.v1.IdentityService.CreateLink:input_type -> millrace.identity.v1.CreateLinkRequest
+	29, // 49: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
+	31, // 50: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
+	33, // 51: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
+	35, // 52: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
+	37, // 53: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
+	39, // 54: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
+	41, // 55: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
+	43, // 56: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
+	7,  // 57: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
+	9,  // 58: millrace.identity.v1.IdentityService.Permissions:output_type -> millrace.identity.v1.PermissionsResponse
+	4,  // 59: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
+	12, // 60: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
+	14, // 61: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
+	16, // 62: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
+	18, // 63: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
+	20, // 64: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
+	22, // 65: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
+	24, // 66: millrace.identity.v1.IdentityService.BackChannelLogout:output_type -> millrace.identity.v1.BackChannelLogoutResponse
+	26, // 67: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
+	28, // 68: millrace.identity.v1.IdentityService.CreateLink:output_type -> millrace.identity.v1.CreateLinkResponse
+	30, // 69: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
+	32, // 70: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
+	34, // 71: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
+	36, // 72: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
+	38, // 73: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
+	40, // 74: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
+	42, // 75: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
+	44, // 76: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
+	57, // [57:77] is the sub-list for method output_type
+	37, // [37:57] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_identity_proto_init() }
@@ -2651,7 +2873,7 @@ func file_millrace_identity_v1_identity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_identity_v1_identity_proto_rawDesc), len(file_millrace_identity_v1_identity_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -15,13 +15,15 @@ import { VpnService } from "../gen/millrace/vpn/v1/vpn_pb";
 
 export type Api = ReturnType<typeof createApi>;
 
-/** unauthenticated is called when a call is refused for want of a login. */
-export function createApi(baseUrl: string, unauthenticated?: () => void) {
+/** unauthenticated is called when a call is refused for want of a login, denied when the login may not make it. */
+export function createApi(baseUrl: string, unauthenticated?: () => void, denied?: () => void) {
   const watch: Interceptor = (next) => async (request) => {
     try {
       return await next(request);
     } catch (reason) {
-      if (ConnectError.from(reason).code === Code.Unauthenticated) unauthenticated?.();
+      const { code } = ConnectError.from(reason);
+      if (code === Code.Unauthenticated) unauthenticated?.();
+      if (code === Code.PermissionDenied) denied?.();
       throw reason;
     }
   };

@@ -1,5 +1,6 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { type LinkNames, linkNames } from "../model/circuits";
+import type { Call } from "../model/permissions";
 import { buildGraph, type Graph, nameOfAddress } from "../model/topology";
 import { type Millis, millis } from "../model/units";
 import { formatUrlState, parseUrlState, type UrlState } from "../model/urlState";
@@ -19,6 +20,12 @@ export function useIdentity(): Identity | undefined {
 }
 
 const unchanging = () => () => undefined;
+
+/** Why the login may not make a call, such as ChangeService.method.approve; undefined where it may, as far as is known. */
+export function useRefusal(call: Call): string | undefined {
+  const session = useContext(SessionContext);
+  return useSyncExternalStore(session?.subscribe ?? unchanging, () => session?.refusal(call));
+}
 
 /** Whether the person at this browser may have an operator's calls, as far as logins say; the services decide. */
 export function useMayOperate(): boolean {

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Api } from "../api/clients";
+import { ChangeService } from "../gen/millrace/push/v1/push_pb";
 import { Role } from "../gen/millrace/rights/v1/rights_pb";
 import { loginCode, providerAnswer, Session, takeBegun } from "./identity";
 
@@ -59,6 +60,37 @@ test("log in, lose the session, log out", async () => {
   await s.login("ann", "right");
   await s.logout();
   expect(s.get()).toEqual({ state: "out" });
+});
+
+test("what a login may not do is known while it lasts, and asked again on demand", async () => {
+  let needs = Role.APPROVER;
+  const permissions = vi.fn(async () => ({
+    role: Role.OPERATOR,
+    calls: [
+      { procedure: "/millrace.push.v1.ChangeService/Approve", needs, refused: needs > Role.OPERATOR ? "no" : "" },
+    ],
+  }));
+  const login = async ({ name }: { name: string }) => ({ name, role: Role.OPERATOR });
+  const s = session({ login, permissions });
+  const told = vi.fn();
+  s.subscribe(told);
+  expect(s.refusal(ChangeService.method.approve)).toBeUndefined();
+  await s.login("ann", "right");
+  await vi.waitFor(() =>
+    expect(s.refusal(ChangeService.method.approve)).toBe("Needs the role approver; you are operator"),
+  );
+  expect(told).toHaveBeenCalledTimes(2); // the login, and what it may do
+  expect(s.refusal(ChangeService.method.list)).toBeUndefined();
+  needs = Role.OPERATOR;
+  await s.askPermissions();
+  expect(s.refusal(ChangeService.method.approve)).toBeUndefined();
+});
+
+test("what an older gateway does not say is refused by nobody here", async () => {
+  const permissions = async () => Promise.reject(new ConnectError("no", Code.Unimplemented));
+  const s = session({ permissions });
+  await s.askPermissions();
+  expect(s.refusal(ChangeService.method.approve)).toBeUndefined();
 });
 
 test("the answer of a provider has a state, and a code or an error", () => {

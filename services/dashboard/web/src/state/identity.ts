@@ -2,7 +2,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Api } from "../api/clients";
 import { errorText } from "../api/errors";
-import { Role } from "../gen/millrace/rights/v1/rights_pb";
+import type { Role } from "../gen/millrace/rights/v1/rights_pb";
+import { type Call, procedureOf, refusalsOf, roleName } from "../model/permissions";
 import { rememberOperator } from "./operator";
 
 export type Identity =
@@ -12,9 +13,6 @@ export type Identity =
   /** provider is what the OpenID provider is called, where there is one. */
   | { state: "out"; problem?: string; provider?: string }
   | { state: "in"; name: string; role: string };
-
-/** How a role is shown. */
-export const roleName = (role: Role): string => (Role[role] ?? "").toLowerCase();
 
 /** The code of a login link, which is in the fragment so that no server and no log gets it. */
 export function loginCode(hash: string): string | undefined {
@@ -72,6 +70,7 @@ export function takeBegun(): Begun {
 export class Session {
   private provider: string | undefined;
   private identity: Identity = { state: "asking" };
+  private refusals: ReadonlyMap<string, string> = new Map();
   private readonly listeners = new Set<() => void>();
 
   constructor(private readonly api: Api["identity"]) {}
@@ -145,9 +144,25 @@ export class Session {
     if (this.identity.state === "in") this.set({ state: "out", problem: "the login is over; log in again" });
   };
 
+  /** Why a call is refused to the login; undefined where it is not, as far as is known. */
+  readonly refusal = (call: Call): string | undefined => this.refusals.get(procedureOf(call));
+
+  /** Asks what the login may do: when it begins, and when a call was refused that was thought to be allowed. */
+  readonly askPermissions = async (): Promise<void> => {
+    try {
+      const may = await this.api.permissions({});
+      this.refusals = refusalsOf(may.calls, may.role);
+    } catch {
+      this.refusals = new Map(); // an older gateway does not say; the services refuse as ever
+    }
+    for (const listener of this.listeners) listener();
+  };
+
   private entered(name: string, role: Role) {
     rememberOperator(name);
+    this.refusals = new Map(); // not those of who was here before
     this.set({ state: "in", name, role: roleName(role) });
+    void this.askPermissions();
   }
 
   private set(identity: Identity) {

@@ -1,10 +1,11 @@
 import { useRef, useState } from "react";
 import type { Drift } from "../gen/millrace/push/v1/drift_pb";
-import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
+import { ChangeService, type ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { type Action, actionsOf, stateName, undoes } from "../model/changes";
 import { titleOf } from "../model/guards";
 import { headsFirst } from "../model/plan";
 import { failures, steps } from "../model/steps";
+import { CallButton } from "./CallButton";
 import { ChangeFacts } from "./ChangeFacts";
 import { History, Steps } from "./ChangeSteps";
 import { ConfirmDialog } from "./ConfirmDialog";
@@ -80,14 +81,14 @@ function Actions({ change, onAction, onClose }: ActionsProps) {
   return (
     <div className="actions">
       {actionsOf(change.state).map((action) => (
-        <button
+        <CallButton
           key={action}
-          type="button"
+          call={ChangeService.method[action]}
           className={undoes(action) ? "button danger" : "button primary"}
           onClick={() => onAction(action)}
         >
           {titleOf(change, action)}
-        </button>
+        </CallButton>
       ))}
       <button type="button" className="button quiet" aria-label="Close change set" onClick={onClose}>
         ×

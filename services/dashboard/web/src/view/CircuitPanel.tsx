@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "react";
-import type { Circuit } from "../gen/millrace/circuits/v1/circuits_pb";
+import { type Circuit, CircuitsService } from "../gen/millrace/circuits/v1/circuits_pb";
 import {
   askedText,
   canChange,
@@ -17,6 +17,7 @@ import {
 import { formatUntil, millis } from "../model/units";
 import { useMayOperate, useStore, useTime } from "../state/hooks";
 import type { Known } from "../state/resource";
+import { CallButton } from "./CallButton";
 import { Steps } from "./ChangeSteps";
 import { CircuitFacts } from "./CircuitFacts";
 import { OperatorDialog } from "./OperatorDialog";
@@ -93,29 +94,29 @@ function Actions({ circuit, onAsk, onPath, onSize }: ActionsProps) {
   return (
     <>
       {canCommit(circuit) && (
-        <button type="button" className="button primary" onClick={() => onAsk("commit")}>
+        <CallButton call={CircuitsService.method.commit} className="button primary" onClick={() => onAsk("commit")}>
           {needsOperator(circuit) ? "Commit as operator" : "Commit"}
-        </button>
+        </CallButton>
       )}
       {canChange(circuit) && (
         <>
-          <button type="button" className="button" onClick={onSize}>
+          <CallButton call={CircuitsService.method.modify} className="button" onClick={onSize}>
             Change rate or end…
-          </button>
-          <button type="button" className="button" onClick={onPath}>
+          </CallButton>
+          <CallButton call={CircuitsService.method.modify} className="button" onClick={onPath}>
             Change path…
-          </button>
+          </CallButton>
         </>
       )}
       {canReoptimise(circuit) && (
-        <button type="button" className="button" onClick={() => onAsk("reoptimise")}>
+        <CallButton call={CircuitsService.method.reoptimise} className="button" onClick={() => onAsk("reoptimise")}>
           Reoptimise
-        </button>
+        </CallButton>
       )}
       {canRelease(circuit) && (
-        <button type="button" className="button danger" onClick={() => onAsk("release")}>
+        <CallButton call={CircuitsService.method.release} className="button danger" onClick={() => onAsk("release")}>
           Release
-        </button>
+        </CallButton>
       )}
     </>
   );

@@ -1,10 +1,11 @@
 import { useMemo, useState } from "react";
-import type { Proposal } from "../gen/millrace/circuits/v1/circuits_pb";
+import { CircuitsService, type Proposal } from "../gen/millrace/circuits/v1/circuits_pb";
 import { type CircuitForm, proposedForm, termsOf } from "../model/circuitForm";
 import { rateOf, windowText } from "../model/circuits";
 import { useLive, useMayOperate, useSettled, useStore } from "../state/hooks";
 import { rememberOperator } from "../state/operator";
 import { always, Resource } from "../state/resource";
+import { CallButton } from "./CallButton";
 import { fieldTime, timeOfField, windowClock } from "./time";
 
 interface Props {
@@ -55,15 +56,15 @@ export function CircuitProposals({ form, by, onForm, onBooked }: Props) {
                 Fill in
               </button>
               {mayOperate && (
-                <button
-                  type="button"
+                <CallButton
+                  call={CircuitsService.method.request}
                   className="button small"
                   disabled={busy || by.trim() === ""}
                   title={by.trim() === "" ? "Who requests it?" : "Book it as it is"}
                   onClick={() => book(next)}
                 >
                   Book
-                </button>
+                </CallButton>
               )}
             </li>
           );

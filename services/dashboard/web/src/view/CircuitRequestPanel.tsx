@@ -1,11 +1,12 @@
 import { type FormEvent, useState } from "react";
-import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
+import { CircuitsService, type Offer } from "../gen/millrace/circuits/v1/circuits_pb";
 import { batchOf, type CircuitForm, formOf, type Problems, termsOf } from "../model/circuitForm";
 import { refusedField } from "../model/circuitProblems";
 import type { Answer } from "../state/circuits";
 import { useMayOperate, useStore } from "../state/hooks";
 import { rememberOperator } from "../state/operator";
 import type { Known } from "../state/resource";
+import { CallButton } from "./CallButton";
 import { CircuitAnswer } from "./CircuitAnswer";
 import { CircuitFields } from "./CircuitFields";
 import { CircuitProposals } from "./CircuitProposals";
@@ -99,7 +100,8 @@ interface ButtonsProps {
 function Buttons({ possible, busy, displaces, operator }: ButtonsProps) {
   return (
     <div className="actions">
-      <button
+      <CallButton
+        call={CircuitsService.method.request}
         type="submit"
         value="hold"
         className={operator ? "button primary" : "button"}
@@ -107,10 +109,16 @@ function Buttons({ possible, busy, displaces, operator }: ButtonsProps) {
         title="A hold displaces no other circuit"
       >
         Hold
-      </button>
-      <button type="submit" value="book" className={operator ? "button" : "button primary"} disabled={!possible}>
+      </CallButton>
+      <CallButton
+        call={CircuitsService.method.request}
+        type="submit"
+        value="book"
+        className={operator ? "button" : "button primary"}
+        disabled={!possible}
+      >
         {busy ? "Working…" : operator ? "Book as operator" : "Book"}
-      </button>
+      </CallButton>
     </div>
   );
 }

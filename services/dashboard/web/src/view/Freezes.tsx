@@ -1,7 +1,9 @@
 import { useState } from "react";
 import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
+import { ChangeService } from "../gen/millrace/push/v1/push_pb";
 import { frozenText } from "../model/guards";
 import { useResource, useStore } from "../state/hooks";
+import { CallButton } from "./CallButton";
 import { FreezeDialog, UnfreezeDialog } from "./FreezeDialog";
 import { Ago } from "./time";
 
@@ -21,9 +23,9 @@ export function Freezes() {
           <p>
             <strong>{frozenText(f)}</strong> by {f.by}, <Ago at={f.since} />: {f.reason}. No change set is sent.
           </p>
-          <button type="button" className="button" onClick={() => setEnding(f)}>
+          <CallButton call={ChangeService.method.unfreeze} className="button" onClick={() => setEnding(f)}>
             Unfreeze
-          </button>
+          </CallButton>
         </div>
       ))}
       {ending && <UnfreezeDialog freeze={ending} onDone={() => setEnding(undefined)} />}
@@ -38,9 +40,9 @@ export function FreezeButton() {
   if (!data) return null;
   return (
     <>
-      <button type="button" className="button small" onClick={() => setAsking(true)}>
+      <CallButton call={ChangeService.method.freeze} className="button small" onClick={() => setAsking(true)}>
         Freeze…
-      </button>
+      </CallButton>
       {asking && <FreezeDialog freezes={data} onDone={() => setAsking(false)} />}
     </>
   );

@@ -1,9 +1,10 @@
 import { useMemo, useState } from "react";
-import type { Maintenance } from "../gen/millrace/circuits/v1/circuits_pb";
+import { CircuitsService, type Maintenance } from "../gen/millrace/circuits/v1/circuits_pb";
 import { windowText } from "../model/circuits";
 import { maintenanceLabel, maintenanceOpen, outText, pairNames } from "../model/maintenance";
 import { formatCount } from "../model/units";
 import { useLive, useMayOperate, useNames, useResource, useStore, useTime } from "../state/hooks";
+import { CallButton } from "./CallButton";
 import { Badge, Empty, Panel } from "./Panel";
 import { windowClock } from "./time";
 
@@ -41,9 +42,9 @@ export function MaintenanceListPanel({ selected, onSelect, onPlan }: Props) {
             </button>
           </fieldset>
           {mayOperate && (
-            <button type="button" className="button small" onClick={onPlan}>
+            <CallButton call={CircuitsService.method.addMaintenance} className="button small" onClick={onPlan}>
               Plan…
-            </button>
+            </CallButton>
           )}
         </>
       }

@@ -1,8 +1,9 @@
 import { useMemo, useState } from "react";
-import type { Maintenance } from "../gen/millrace/circuits/v1/circuits_pb";
+import { CircuitsService, type Maintenance } from "../gen/millrace/circuits/v1/circuits_pb";
 import { windowText } from "../model/circuits";
 import { maintenanceLabel, maintenanceOpen } from "../model/maintenance";
 import { useLive, useMayOperate, useStore, useTime } from "../state/hooks";
+import { CallButton } from "./CallButton";
 import { Fact } from "./Fact";
 import { MaintenanceHits } from "./MaintenanceHits";
 import { useOutText } from "./MaintenanceListPanel";
@@ -35,9 +36,13 @@ export function MaintenancePanel({ id, onClose, onCircuit }: Props) {
       aside={
         <div className="actions">
           {open && mayOperate && (
-            <button type="button" className="button danger" onClick={() => setRemoving(true)}>
+            <CallButton
+              call={CircuitsService.method.removeMaintenance}
+              className="button danger"
+              onClick={() => setRemoving(true)}
+            >
               Remove
-            </button>
+            </CallButton>
           )}
           <button type="button" className="button quiet" aria-label="Close maintenance" onClick={onClose}>
             ×

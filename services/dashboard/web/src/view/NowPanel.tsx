@@ -1,9 +1,10 @@
 import { useState } from "react";
-import type { AlphaNow, PortNow } from "../gen/millrace/alpha/v1/alpha_pb";
+import { type AlphaNow, AlphaService, type PortNow } from "../gen/millrace/alpha/v1/alpha_pb";
 import { droppingQueues, dropsOf, needsRedirect, portBeside, standing, steeredBy } from "../model/now";
 import { strongest } from "../model/pairs";
 import { bitsPerSecond, formatBytes, formatRate } from "../model/units";
 import { useResource, useStore } from "../state/hooks";
+import { CallButton } from "./CallButton";
 import { OperatorDialog } from "./OperatorDialog";
 import { Badge, Panel } from "./Panel";
 import { Ago } from "./time";
@@ -73,9 +74,14 @@ function NowRow({ now, ports, onAsk, onChange }: RowProps) {
       <td>
         <Badge tone={tone}>{text}</Badge>{" "}
         {needsRedirect(now) && (
-          <button type="button" className="button primary" onClick={onAsk} disabled={!now.router}>
+          <CallButton
+            call={AlphaService.method.redirect}
+            className="button primary"
+            onClick={onAsk}
+            disabled={!now.router}
+          >
             Redirect now…
-          </button>
+          </CallButton>
         )}
         {now.changeId && (
           <button type="button" className="twist" onClick={() => onChange(now.changeId)}>

@@ -37,6 +37,9 @@ const (
 const (
 	// IdentityServiceWhoAmIProcedure is the fully-qualified name of the IdentityService's WhoAmI RPC.
 	IdentityServiceWhoAmIProcedure = "/millrace.identity.v1.IdentityService/WhoAmI"
+	// IdentityServicePermissionsProcedure is the fully-qualified name of the IdentityService's
+	// Permissions RPC.
+	IdentityServicePermissionsProcedure = "/millrace.identity.v1.IdentityService/Permissions"
 	// IdentityServiceAuthenticateProcedure is the fully-qualified name of the IdentityService's
 	// Authenticate RPC.
 	IdentityServiceAuthenticateProcedure = "/millrace.identity.v1.IdentityService/Authenticate"
@@ -93,6 +96,9 @@ const (
 type IdentityServiceClient interface {
 	// WhoAmI answers without login too: then it has no name.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error)
+	// Permissions says what the caller may do: the role, its limits, and which calls are refused to it. It answers without
+	// login too, and tokens of other APIs.
+	Permissions(context.Context, *connect.Request[v1.PermissionsRequest]) (*connect.Response[v1.PermissionsResponse], error)
 	// Authenticate tells the API gateway, where that is a process of its own, who sent a request.
 	Authenticate(context.Context, *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error)
 	// Login begins a session by a password. The session is a cookie of the answer.
@@ -150,6 +156,12 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			httpClient,
 			baseURL+IdentityServiceWhoAmIProcedure,
 			connect.WithSchema(identityServiceMethods.ByName("WhoAmI")),
+			connect.WithClientOptions(opts...),
+		),
+		permissions: connect.NewClient[v1.PermissionsRequest, v1.PermissionsResponse](
+			httpClient,
+			baseURL+IdentityServicePermissionsProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("Permissions")),
 			connect.WithClientOptions(opts...),
 		),
 		authenticate: connect.NewClient[v1.AuthenticateRequest, v1.AuthenticateResponse](
@@ -266,6 +278,7 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 // identityServiceClient implements IdentityServiceClient.
 type identityServiceClient struct {
 	whoAmI             *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
+	permissions        *connect.Client[v1.PermissionsRequest, v1.PermissionsResponse]
 	authenticate       *connect.Client[v1.AuthenticateRequest, v1.AuthenticateResponse]
 	login              *connect.Client[v1.LoginRequest, v1.LoginResponse]
 	redeem             *connect.Client[v1.RedeemRequest, v1.RedeemResponse]
@@ -289,6 +302,11 @@ type identityServiceClient struct {
 // WhoAmI calls millrace.identity.v1.IdentityService.WhoAmI.
 func (c *identityServiceClient) WhoAmI(ctx context.Context, req *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
 	return c.whoAmI.CallUnary(ctx, req)
+}
+
+// Permissions calls millrace.identity.v1.IdentityService.Permissions.
+func (c *identityServiceClient) Permissions(ctx context.Context, req *connect.Request[v1.PermissionsRequest]) (*connect.Response[v1.PermissionsResponse], error) {
+	return c.permissions.CallUnary(ctx, req)
 }
 
 // Authenticate calls millrace.identity.v1.IdentityService.Authenticate.
@@ -385,6 +403,9 @@ func (c *identityServiceClient) DeleteUser(ctx context.Context, req *connect.Req
 type IdentityServiceHandler interface {
 	// WhoAmI answers without login too: then it has no name.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error)
+	// Permissions says what the caller may do: the role, its limits, and which calls are refused to it. It answers without
+	// login too, and tokens of other APIs.
+	Permissions(context.Context, *connect.Request[v1.PermissionsRequest]) (*connect.Response[v1.PermissionsResponse], error)
 	// Authenticate tells the API gateway, where that is a process of its own, who sent a request.
 	Authenticate(context.Context, *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error)
 	// Login begins a session by a password. The session is a cookie of the answer.
@@ -438,6 +459,12 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		IdentityServiceWhoAmIProcedure,
 		svc.WhoAmI,
 		connect.WithSchema(identityServiceMethods.ByName("WhoAmI")),
+		connect.WithHandlerOptions(opts...),
+	)
+	identityServicePermissionsHandler := connect.NewUnaryHandler(
+		IdentityServicePermissionsProcedure,
+		svc.Permissions,
+		connect.WithSchema(identityServiceMethods.ByName("Permissions")),
 		connect.WithHandlerOptions(opts...),
 	)
 	identityServiceAuthenticateHandler := connect.NewUnaryHandler(
@@ -552,6 +579,8 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		switch r.URL.Path {
 		case IdentityServiceWhoAmIProcedure:
 			identityServiceWhoAmIHandler.ServeHTTP(w, r)
+		case IdentityServicePermissionsProcedure:
+			identityServicePermissionsHandler.ServeHTTP(w, r)
 		case IdentityServiceAuthenticateProcedure:
 			identityServiceAuthenticateHandler.ServeHTTP(w, r)
 		case IdentityServiceLoginProcedure:
@@ -599,6 +628,10 @@ type UnimplementedIdentityServiceHandler struct{}
 
 func (UnimplementedIdentityServiceHandler) WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.WhoAmI is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) Permissions(context.Context, *connect.Request[v1.PermissionsRequest]) (*connect.Response[v1.PermissionsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.Permissions is not implemented"))
 }
 
 func (UnimplementedIdentityServiceHandler) Authenticate(context.Context, *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error) {

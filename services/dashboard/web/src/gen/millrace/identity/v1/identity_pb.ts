@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/identity/v1/identity.proto.
  */
 export const file_millrace_identity_v1_identity: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEi7wEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIEg4KBmlzc3VlchgFIAEoCRIwCgxjb25maXJtZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBmdyYW50cxgHIAMoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5HcmFudCLgAQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZnJvbRgGIAEoCRINCgVhZ2VudBgHIAEoCRIMCgR0aGlzGAggASgIIqECCgVUb2tlbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEgwKBG5hbWUYAyABKAkSJgoEcm9sZRgEIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYBSADKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgJIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI8ChNBdXRoZW50aWNhdGVSZXF1ZXN0EhUKDWF1dGhvcml6YXRpb24YASABKAkSDgoGY29va2llGAIgASgJIkQKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKBmNhbGxlchgBIAEoCzIcLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNhbGxlciKuAQoGQ2FsbGVyEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYAyADKAkSEgoKY3JlZGVudGlhbBgEIAEoCRIPCgdzZXNzaW9uGAUgASgIEg8KB2FkZHJlc3MYBiABKAkSKgoGbGltaXRzGAcgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIPCg1XaG9BbUlSZXF1ZXN0Iq8BCg5XaG9BbUlSZXNwb25zZRIUCgxsb2dpbl9uZWVkZWQYASABKAgSDAoEbmFtZRgCIAEoCRImCgRyb2xlGAMgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSEAoIcHJvdmlkZXIYBCABKAkSEwoLYnlfcHJvdmlkZXIYBSABKAgSKgoGbGltaXRzGAYgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIuCgxMb2dpblJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCSJFCg1Mb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIh0KDVJlZGVlbVJlcXVlc3QSDAoEY29kZRgBIAEoCSJGCg5SZWRlZW1SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIbChlCZWdpblByb3ZpZGVyTG9naW5SZXF1ZXN0IjgKGkJlZ2luUHJvdmlkZXJMb2dpblJlc3BvbnNlEgsKA3VybBgBIAEoCRINCgVsb2dpbhgCIAEoCSJ8ChdFbmRQcm92aWRlckxvZ2luUmVxdWVzdBINCgVsb2dpbhgBIAEoCRIMCgRjb2RlGAIgASgJEg0KBXN0YXRlGAMgASgJEgsKA2lzcxgEIAEoCRINCgVlcnJvchgFIAEoCRIZChFlcnJvcl9kZXNjcmlwdGlvbhgGIAEoCSJQChhFbmRQcm92aWRlckxvZ2luUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiGQoXQmVnaW5EZXZpY2VMb2dpblJlcXVlc3QioQEKGEJlZ2luRGV2aWNlTG9naW5SZXNwb25zZRINCgVsb2dpbhgBIAEoCRIRCgl1c2VyX2NvZGUYAiABKAkSCwoDdXJsGAMgASgJEhQKDGNvbXBsZXRlX3VybBgEIAEoCRIQCghpbnRlcnZhbBgFIAEoBRIuCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImChVFbmREZXZpY2VMb2dpblJlcXVlc3QSDQoFbG9naW4YASABKAkiTgoWRW5kRGV2aWNlTG9naW5SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIwChhCYWNrQ2hhbm5lbExvZ291dFJlcXVlc3QSFAoMbG9nb3V0X3Rva2VuGAEgASgJIjgKGUJhY2tDaGFubmVsTG9nb3V0UmVzcG9uc2USDAoEbmFtZRgBIAEoCRINCgVlbmRlZBgCIAEoBSIjCg1Mb2dvdXRSZXF1ZXN0EhIKCmV2ZXJ5d2hlcmUYASABKAgiHwoOTG9nb3V0UmVzcG9uc2USDQoFZW5kZWQYASABKAUiEwoRQ3JlYXRlTGlua1JlcXVlc3QiUgoSQ3JlYXRlTGlua1Jlc3BvbnNlEgwKBGNvZGUYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJHChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIvCghzZXNzaW9ucxgBIAMoCzIdLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNlc3Npb24iEwoRTGlzdFRva2Vuc1JlcXVlc3QiQQoSTGlzdFRva2Vuc1Jlc3BvbnNlEisKBnRva2VucxgBIAMoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuIrIBChJDcmVhdGVUb2tlblJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgFIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSJRChNDcmVhdGVUb2tlblJlc3BvbnNlEioKBXRva2VuGAEgASgLMhsubWlsbHJhY2UuaWRlbnRpdHkudjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSIVChNSZXZva2VUb2tlblJlc3BvbnNlIjwKElNldFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA29sZBgCIAEoCRILCgNuZXcYAyABKAkiFQoTU2V0UGFzc3dvcmRSZXNwb25zZSISChBMaXN0VXNlcnNSZXF1ZXN0Ij4KEUxpc3RVc2Vyc1Jlc3BvbnNlEikKBXVzZXJzGAEgAygLMhoubWlsbHJhY2UuaWRlbnRpdHkudjEuVXNlciJwCg5QdXRVc2VyUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIoCgVzY29wZRgDIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI7Cg9QdXRVc2VyUmVzcG9uc2USKAoEdXNlchgBIAEoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIiIQoRRGVsZXRlVXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2UywxAKD0lkZW50aXR5U2VydmljZRJbCgZXaG9BbUkSIy5taWxscmFjZS5pZGVudGl0eS52MS5XaG9BbUlSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVzcG9uc2UiBuq1GAIIARJtCgxBdXRoZW50aWNhdGUSKS5taWxscmFjZS5pZGVudGl0eS52MS5BdXRoZW50aWNhdGVSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVzcG9uc2UiBuq1GAIIBhJaCgVMb2dpbhIiLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVxdWVzdBojLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVzcG9uc2UiCOq1GAQIARABEl0KBlJlZGVlbRIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJlZGVlbVJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXNwb25zZSII6rUYBAgBEAESfwoSQmVnaW5Qcm92aWRlckxvZ2luEi8ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5Qcm92aWRlckxvZ2luUmVxdWVzdBowLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luUHJvdmlkZXJMb2dpblJlc3BvbnNlIgbqtRgCCAESewoQRW5kUHJvdmlkZXJMb2dpbhItLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZFByb3ZpZGVyTG9naW5SZXF1ZXN0Gi4ubWlsbHJhY2UuaWRlbnRpdHkudjEuRW5kUHJvdmlkZXJMb2dpblJlc3BvbnNlIgjqtRgECAEQARJ5ChBCZWdpbkRldmljZUxvZ2luEi0ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5EZXZpY2VMb2dpblJlcXVlc3QaLi5taWxscmFjZS5pZGVudGl0eS52MS5CZWdpbkRldmljZUxvZ2luUmVzcG9uc2UiBuq1GAIIARJ1Cg5FbmREZXZpY2VMb2dpbhIrLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZERldmljZUxvZ2luUmVxdWVzdBosLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZERldmljZUxvZ2luUmVzcG9uc2UiCOq1GAQIARABEn4KEUJhY2tDaGFubmVsTG9nb3V0Ei4ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmFja0NoYW5uZWxMb2dvdXRSZXF1ZXN0Gi8ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmFja0NoYW5uZWxMb2dvdXRSZXNwb25zZSII6rUYBAgBEAESYQoGTG9nb3V0EiMubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9nb3V0UmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ291dFJlc3BvbnNlIgzqtRgICAIQARoCKAESbQoKQ3JlYXRlTGluaxInLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZUxpbmtSZXF1ZXN0GigubWlsbHJhY2UuaWRlbnRpdHkudjEuQ3JlYXRlTGlua1Jlc3BvbnNlIgzqtRgICAIQARoCKAEScQoMTGlzdFNlc3Npb25zEikubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoqLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgrqtRgGCAIaAigBEmsKCkxpc3RUb2tlbnMSJy5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RUb2tlbnNSZXNwb25zZSIK6rUYBggCGgIoARJwCgtDcmVhdGVUb2tlbhIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2UiDOq1GAgIAhABGgIoARJwCgtSZXZva2VUb2tlbhIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJldm9rZVRva2VuUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJldm9rZVRva2VuUmVzcG9uc2UiDOq1GAgIAhABGgIoARJwCgtTZXRQYXNzd29yZBIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVzcG9uc2UiDOq1GAgIAhABGgIoARJkCglMaXN0VXNlcnMSJi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXF1ZXN0GicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFVzZXJzUmVzcG9uc2UiBuq1GAIIBRJgCgdQdXRVc2VyEiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHV0VXNlclJlcXVlc3QaJS5taWxscmFjZS5pZGVudGl0eS52MS5QdXRVc2VyUmVzcG9uc2UiCOq1GAQIBRABEmkKCkRlbGV0ZVVzZXISJy5taWxscmFjZS5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkRlbGV0ZVVzZXJSZXNwb25zZSII6rUYBAgFEAFC4wEKGGNvbS5taWxscmFjZS5pZGVudGl0eS52MUINSWRlbnRpdHlQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEi7wEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIEg4KBmlzc3VlchgFIAEoCRIwCgxjb25maXJtZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBmdyYW50cxgHIAMoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5HcmFudCLgAQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZnJvbRgGIAEoCRINCgVhZ2VudBgHIAEoCRIMCgR0aGlzGAggASgIIqECCgVUb2tlbhIKCgJpZBgBIAEoCRIMCgR1c2VyGAIgASgJEgwKBG5hbWUYAyABKAkSJgoEcm9sZRgEIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYBSADKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgVzY29wZRgJIAEoCzIZLm1pbGxyYWNlLnJpZ2h0cy52MS5TY29wZSI8ChNBdXRoZW50aWNhdGVSZXF1ZXN0EhUKDWF1dGhvcml6YXRpb24YASABKAkSDgoGY29va2llGAIgASgJIkQKFEF1dGhlbnRpY2F0ZVJlc3BvbnNlEiwKBmNhbGxlchgBIAEoCzIcLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNhbGxlciKuAQoGQ2FsbGVyEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYAyADKAkSEgoKY3JlZGVudGlhbBgEIAEoCRIPCgdzZXNzaW9uGAUgASgIEg8KB2FkZHJlc3MYBiABKAkSKgoGbGltaXRzGAcgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIPCg1XaG9BbUlSZXF1ZXN0Iq8BCg5XaG9BbUlSZXNwb25zZRIUCgxsb2dpbl9uZWVkZWQYASABKAgSDAoEbmFtZRgCIAEoCRImCgRyb2xlGAMgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSEAoIcHJvdmlkZXIYBCABKAkSEwoLYnlfcHJvdmlkZXIYBSABKAgSKgoGbGltaXRzGAYgASgLMhoubWlsbHJhY2UucmlnaHRzLnYxLkxpbWl0cyIUChJQZXJtaXNzaW9uc1JlcXVlc3QizAEKE1Blcm1pc3Npb25zUmVzcG9uc2USFAoMbG9naW5fbmVlZGVkGAEgASgIEgwKBG5hbWUYAiABKAkSJgoEcm9sZRgDIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEioKBmxpbWl0cxgEIAEoCzIaLm1pbGxyYWNlLnJpZ2h0cy52MS5MaW1pdHMSDAoEYXBpcxgFIAMoCRIvCgVjYWxscxgGIAMoCzIgLm1pbGxyYWNlLmlkZW50aXR5LnYxLlBlcm1pc3Npb24icAoKUGVybWlzc2lvbhIRCglwcm9jZWR1cmUYASABKAkSJwoFbmVlZHMYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIPCgdyZWZ1c2VkGAMgASgJEhUKDXdpdGhpbl9saW1pdHMYBCABKAgiLgoMTG9naW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSEAoIcGFzc3dvcmQYAiABKAkiRQoNTG9naW5SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIdCg1SZWRlZW1SZXF1ZXN0EgwKBGNvZGUYASABKAkiRgoOUmVkZWVtUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiGwoZQmVnaW5Qcm92aWRlckxvZ2luUmVxdWVzdCI4ChpCZWdpblByb3ZpZGVyTG9naW5SZXNwb25zZRILCgN1cmwYASABKAkSDQoFbG9naW4YAiABKAkifAoXRW5kUHJvdmlkZXJMb2dpblJlcXVlc3QSDQoFbG9naW4YASABKAkSDAoEY29kZRgCIAEoCRINCgVzdGF0ZRgDIAEoCRILCgNpc3MYBCABKAkSDQoFZXJyb3IYBSABKAkSGQoRZXJyb3JfZGVzY3JpcHRpb24YBiABKAkiUAoYRW5kUHJvdmlkZXJMb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIhkKF0JlZ2luRGV2aWNlTG9naW5SZXF1ZXN0IqEBChhCZWdpbkRldmljZUxvZ2luUmVzcG9uc2USDQoFbG9naW4YASABKAkSEQoJdXNlcl9jb2RlGAIgASgJEgsKA3VybBgDIAEoCRIUCgxjb21wbGV0ZV91cmwYBCABKAkSEAoIaW50ZXJ2YWwYBSABKAUSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiJgoVRW5kRGV2aWNlTG9naW5SZXF1ZXN0Eg0KBWxvZ2luGAEgASgJIk4KFkVuZERldmljZUxvZ2luUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiMAoYQmFja0NoYW5uZWxMb2dvdXRSZXF1ZXN0EhQKDGxvZ291dF90b2tlbhgBIAEoCSI4ChlCYWNrQ2hhbm5lbExvZ291dFJlc3BvbnNlEgwKBG5hbWUYASABKAkSDQoFZW5kZWQYAiABKAUiIwoNTG9nb3V0UmVxdWVzdBISCgpldmVyeXdoZXJlGAEgASgIIh8KDkxvZ291dFJlc3BvbnNlEg0KBWVuZGVkGAEgASgFIhMKEUNyZWF0ZUxpbmtSZXF1ZXN0IlIKEkNyZWF0ZUxpbmtSZXNwb25zZRIMCgRjb2RlGAEgASgJEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiRwoUTGlzdFNlc3Npb25zUmVzcG9uc2USLwoIc2Vzc2lvbnMYASADKAsyHS5taWxscmFjZS5pZGVudGl0eS52MS5TZXNzaW9uIhMKEUxpc3RUb2tlbnNSZXF1ZXN0IkEKEkxpc3RUb2tlbnNSZXNwb25zZRIrCgZ0b2tlbnMYASADKAsyGy5taWxscmFjZS5pZGVudGl0eS52MS5Ub2tlbiKyAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYAyADKAkSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoFc2NvcGUYBSABKAsyGS5taWxscmFjZS5yaWdodHMudjEuU2NvcGUiUQoTQ3JlYXRlVG9rZW5SZXNwb25zZRIqCgV0b2tlbhgBIAEoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuEg4KBnNlY3JldBgCIAEoCSIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiFQoTUmV2b2tlVG9rZW5SZXNwb25zZSI8ChJTZXRQYXNzd29yZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRILCgNvbGQYAiABKAkSCwoDbmV3GAMgASgJIhUKE1NldFBhc3N3b3JkUmVzcG9uc2UiEgoQTGlzdFVzZXJzUmVxdWVzdCI+ChFMaXN0VXNlcnNSZXNwb25zZRIpCgV1c2VycxgBIAMoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIicAoOUHV0VXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSKAoFc2NvcGUYAyABKAsyGS5taWxscmFjZS5yaWdodHMudjEuU2NvcGUiOwoPUHV0VXNlclJlc3BvbnNlEigKBHVzZXIYASABKAsyGi5taWxscmFjZS5pZGVudGl0eS52MS5Vc2VyIiEKEURlbGV0ZVVzZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlMq8RCg9JZGVudGl0eVNlcnZpY2USWwoGV2hvQW1JEiMubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLldob0FtSVJlc3BvbnNlIgbqtRgCCAESagoLUGVybWlzc2lvbnMSKC5taWxscmFjZS5pZGVudGl0eS52MS5QZXJtaXNzaW9uc1JlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5QZXJtaXNzaW9uc1Jlc3BvbnNlIgbqtRgCCAESbQoMQXV0aGVudGljYXRlEikubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVxdWVzdBoqLm1pbGxyYWNlLmlkZW50aXR5LnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlIgbqtRgCCAYSWgoFTG9naW4SIi5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dpblJlcXVlc3QaIy5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dpblJlc3BvbnNlIgjqtRgECAEQARJdCgZSZWRlZW0SIy5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUmVkZWVtUmVzcG9uc2UiCOq1GAQIARABEn8KEkJlZ2luUHJvdmlkZXJMb2dpbhIvLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luUHJvdmlkZXJMb2dpblJlcXVlc3QaMC5taWxscmFjZS5pZGVudGl0eS52MS5CZWdpblByb3ZpZGVyTG9naW5SZXNwb25zZSIG6rUYAggBEnsKEEVuZFByb3ZpZGVyTG9naW4SLS5taWxscmFjZS5pZGVudGl0eS52MS5FbmRQcm92aWRlckxvZ2luUmVxdWVzdBouLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZFByb3ZpZGVyTG9naW5SZXNwb25zZSII6rUYBAgBEAESeQoQQmVnaW5EZXZpY2VMb2dpbhItLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luRGV2aWNlTG9naW5SZXF1ZXN0Gi4ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5EZXZpY2VMb2dpblJlc3BvbnNlIgbqtRgCCAESdQoORW5kRGV2aWNlTG9naW4SKy5taWxscmFjZS5pZGVudGl0eS52MS5FbmREZXZpY2VMb2dpblJlcXVlc3QaLC5taWxscmFjZS5pZGVudGl0eS52MS5FbmREZXZpY2VMb2dpblJlc3BvbnNlIgjqtRgECAEQARJ+ChFCYWNrQ2hhbm5lbExvZ291dBIuLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJhY2tDaGFubmVsTG9nb3V0UmVxdWVzdBovLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJhY2tDaGFubmVsTG9nb3V0UmVzcG9uc2UiCOq1GAQIARABEmEKBkxvZ291dBIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ291dFJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dvdXRSZXNwb25zZSIM6rUYCAgCEAEaAigBEm0KCkNyZWF0ZUxpbmsSJy5taWxscmFjZS5pZGVudGl0eS52MS5DcmVhdGVMaW5rUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZUxpbmtSZXNwb25zZSIM6rUYCAgCEAEaAigBEnEKDExpc3RTZXNzaW9ucxIpLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaKi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIK6rUYBggCGgIoARJrCgpMaXN0VG9rZW5zEicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFRva2Vuc1JlcXVlc3QaKC5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiCuq1GAYIAhoCKAEScAoLQ3JlYXRlVG9rZW4SKC5taWxscmFjZS5pZGVudGl0eS52MS5DcmVhdGVUb2tlblJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5DcmVhdGVUb2tlblJlc3BvbnNlIgzqtRgICAIQARoCKAEScAoLUmV2b2tlVG9rZW4SKC5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlc3BvbnNlIgzqtRgICAIQARoCKAEScAoLU2V0UGFzc3dvcmQSKC5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlc3BvbnNlIgzqtRgICAIQARoCKAESZAoJTGlzdFVzZXJzEiYubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFVzZXJzUmVxdWVzdBonLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RVc2Vyc1Jlc3BvbnNlIgbqtRgCCAUSYAoHUHV0VXNlchIkLm1pbGxyYWNlLmlkZW50aXR5LnYxLlB1dFVzZXJSZXF1ZXN0GiUubWlsbHJhY2UuaWRlbnRpdHkudjEuUHV0VXNlclJlc3BvbnNlIgjqtRgECAUQARJpCgpEZWxldGVVc2VyEicubWlsbHJhY2UuaWRlbnRpdHkudjEuRGVsZXRlVXNlclJlcXVlc3QaKC5taWxscmFjZS5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVzcG9uc2UiCOq1GAQIBRABQuMBChhjb20ubWlsbHJhY2UuaWRlbnRpdHkudjFCDUlkZW50aXR5UHJvdG9QAVpGZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvaWRlbnRpdHkvdjE7aWRlbnRpdHl2MaICA01JWKoCFE1pbGxyYWNlLklkZW50aXR5LlYxygIUTWlsbHJhY2VcSWRlbnRpdHlcVjHiAiBNaWxscmFjZVxJZGVudGl0eVxWMVxHUEJNZXRhZGF0YeoCFk1pbGxyYWNlOjpJZGVudGl0eTo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * User is a person.
@@ -370,6 +370,113 @@ export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
   messageDesc(file_millrace_identity_v1_identity, 7);
 
 /**
+ * @generated from message millrace.identity.v1.PermissionsRequest
+ */
+export type PermissionsRequest = Message<"millrace.identity.v1.PermissionsRequest"> & {
+};
+
+/**
+ * Describes the message millrace.identity.v1.PermissionsRequest.
+ * Use `create(PermissionsRequestSchema)` to create a new message.
+ */
+export const PermissionsRequestSchema: GenMessage<PermissionsRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 8);
+
+/**
+ * @generated from message millrace.identity.v1.PermissionsResponse
+ */
+export type PermissionsResponse = Message<"millrace.identity.v1.PermissionsResponse"> & {
+  /**
+   * Without it nobody logs in, and everybody may do everything.
+   *
+   * @generated from field: bool login_needed = 1;
+   */
+  loginNeeded: boolean;
+
+  /**
+   * Empty without login.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: millrace.rights.v1.Role role = 3;
+   */
+  role: Role;
+
+  /**
+   * What the login is limited to; not set: nothing.
+   *
+   * @generated from field: millrace.rights.v1.Limits limits = 4;
+   */
+  limits?: Limits | undefined;
+
+  /**
+   * APIs that it is limited to, such as circuits; none: all.
+   *
+   * @generated from field: repeated string apis = 5;
+   */
+  apis: string[];
+
+  /**
+   * Every call, by procedure.
+   *
+   * @generated from field: repeated millrace.identity.v1.Permission calls = 6;
+   */
+  calls: Permission[];
+};
+
+/**
+ * Describes the message millrace.identity.v1.PermissionsResponse.
+ * Use `create(PermissionsResponseSchema)` to create a new message.
+ */
+export const PermissionsResponseSchema: GenMessage<PermissionsResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 9);
+
+/**
+ * Permission is what is known of a call before its request is.
+ *
+ * @generated from message millrace.identity.v1.Permission
+ */
+export type Permission = Message<"millrace.identity.v1.Permission"> & {
+  /**
+   * /package.Service/Method.
+   *
+   * @generated from field: string procedure = 1;
+   */
+  procedure: string;
+
+  /**
+   * The lowest role that may make it.
+   *
+   * @generated from field: millrace.rights.v1.Role needs = 2;
+   */
+  needs: Role;
+
+  /**
+   * Why each request of it is refused to the caller; empty: not each is.
+   *
+   * @generated from field: string refused = 3;
+   */
+  refused: string;
+
+  /**
+   * The caller has limits, and the request is refused where it is about something out of them.
+   *
+   * @generated from field: bool within_limits = 4;
+   */
+  withinLimits: boolean;
+};
+
+/**
+ * Describes the message millrace.identity.v1.Permission.
+ * Use `create(PermissionSchema)` to create a new message.
+ */
+export const PermissionSchema: GenMessage<Permission> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 10);
+
+/**
  * @generated from message millrace.identity.v1.LoginRequest
  */
 export type LoginRequest = Message<"millrace.identity.v1.LoginRequest"> & {
@@ -389,7 +496,7 @@ export type LoginRequest = Message<"millrace.identity.v1.LoginRequest"> & {
  * Use `create(LoginRequestSchema)` to create a new message.
  */
 export const LoginRequestSchema: GenMessage<LoginRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 8);
+  messageDesc(file_millrace_identity_v1_identity, 11);
 
 /**
  * @generated from message millrace.identity.v1.LoginResponse
@@ -411,7 +518,7 @@ export type LoginResponse = Message<"millrace.identity.v1.LoginResponse"> & {
  * Use `create(LoginResponseSchema)` to create a new message.
  */
 export const LoginResponseSchema: GenMessage<LoginResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 9);
+  messageDesc(file_millrace_identity_v1_identity, 12);
 
 /**
  * @generated from message millrace.identity.v1.RedeemRequest
@@ -428,7 +535,7 @@ export type RedeemRequest = Message<"millrace.identity.v1.RedeemRequest"> & {
  * Use `create(RedeemRequestSchema)` to create a new message.
  */
 export const RedeemRequestSchema: GenMessage<RedeemRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 10);
+  messageDesc(file_millrace_identity_v1_identity, 13);
 
 /**
  * @generated from message millrace.identity.v1.RedeemResponse
@@ -450,7 +557,7 @@ export type RedeemResponse = Message<"millrace.identity.v1.RedeemResponse"> & {
  * Use `create(RedeemResponseSchema)` to create a new message.
  */
 export const RedeemResponseSchema: GenMessage<RedeemResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 11);
+  messageDesc(file_millrace_identity_v1_identity, 14);
 
 /**
  * @generated from message millrace.identity.v1.BeginProviderLoginRequest
@@ -463,7 +570,7 @@ export type BeginProviderLoginRequest = Message<"millrace.identity.v1.BeginProvi
  * Use `create(BeginProviderLoginRequestSchema)` to create a new message.
  */
 export const BeginProviderLoginRequestSchema: GenMessage<BeginProviderLoginRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 12);
+  messageDesc(file_millrace_identity_v1_identity, 15);
 
 /**
  * @generated from message millrace.identity.v1.BeginProviderLoginResponse
@@ -489,7 +596,7 @@ export type BeginProviderLoginResponse = Message<"millrace.identity.v1.BeginProv
  * Use `create(BeginProviderLoginResponseSchema)` to create a new message.
  */
 export const BeginProviderLoginResponseSchema: GenMessage<BeginProviderLoginResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 13);
+  messageDesc(file_millrace_identity_v1_identity, 16);
 
 /**
  * EndProviderLoginRequest has the login, and the parameters of the URL that the provider sent the browser back to.
@@ -533,7 +640,7 @@ export type EndProviderLoginRequest = Message<"millrace.identity.v1.EndProviderL
  * Use `create(EndProviderLoginRequestSchema)` to create a new message.
  */
 export const EndProviderLoginRequestSchema: GenMessage<EndProviderLoginRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 14);
+  messageDesc(file_millrace_identity_v1_identity, 17);
 
 /**
  * @generated from message millrace.identity.v1.EndProviderLoginResponse
@@ -555,7 +662,7 @@ export type EndProviderLoginResponse = Message<"millrace.identity.v1.EndProvider
  * Use `create(EndProviderLoginResponseSchema)` to create a new message.
  */
 export const EndProviderLoginResponseSchema: GenMessage<EndProviderLoginResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 15);
+  messageDesc(file_millrace_identity_v1_identity, 18);
 
 /**
  * @generated from message millrace.identity.v1.BeginDeviceLoginRequest
@@ -568,7 +675,7 @@ export type BeginDeviceLoginRequest = Message<"millrace.identity.v1.BeginDeviceL
  * Use `create(BeginDeviceLoginRequestSchema)` to create a new message.
  */
 export const BeginDeviceLoginRequestSchema: GenMessage<BeginDeviceLoginRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 16);
+  messageDesc(file_millrace_identity_v1_identity, 19);
 
 /**
  * @generated from message millrace.identity.v1.BeginDeviceLoginResponse
@@ -616,7 +723,7 @@ export type BeginDeviceLoginResponse = Message<"millrace.identity.v1.BeginDevice
  * Use `create(BeginDeviceLoginResponseSchema)` to create a new message.
  */
 export const BeginDeviceLoginResponseSchema: GenMessage<BeginDeviceLoginResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 17);
+  messageDesc(file_millrace_identity_v1_identity, 20);
 
 /**
  * @generated from message millrace.identity.v1.EndDeviceLoginRequest
@@ -633,7 +740,7 @@ export type EndDeviceLoginRequest = Message<"millrace.identity.v1.EndDeviceLogin
  * Use `create(EndDeviceLoginRequestSchema)` to create a new message.
  */
 export const EndDeviceLoginRequestSchema: GenMessage<EndDeviceLoginRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 18);
+  messageDesc(file_millrace_identity_v1_identity, 21);
 
 /**
  * @generated from message millrace.identity.v1.EndDeviceLoginResponse
@@ -655,7 +762,7 @@ export type EndDeviceLoginResponse = Message<"millrace.identity.v1.EndDeviceLogi
  * Use `create(EndDeviceLoginResponseSchema)` to create a new message.
  */
 export const EndDeviceLoginResponseSchema: GenMessage<EndDeviceLoginResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 19);
+  messageDesc(file_millrace_identity_v1_identity, 22);
 
 /**
  * @generated from message millrace.identity.v1.BackChannelLogoutRequest
@@ -674,7 +781,7 @@ export type BackChannelLogoutRequest = Message<"millrace.identity.v1.BackChannel
  * Use `create(BackChannelLogoutRequestSchema)` to create a new message.
  */
 export const BackChannelLogoutRequestSchema: GenMessage<BackChannelLogoutRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 20);
+  messageDesc(file_millrace_identity_v1_identity, 23);
 
 /**
  * @generated from message millrace.identity.v1.BackChannelLogoutResponse
@@ -700,7 +807,7 @@ export type BackChannelLogoutResponse = Message<"millrace.identity.v1.BackChanne
  * Use `create(BackChannelLogoutResponseSchema)` to create a new message.
  */
 export const BackChannelLogoutResponseSchema: GenMessage<BackChannelLogoutResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 21);
+  messageDesc(file_millrace_identity_v1_identity, 24);
 
 /**
  * @generated from message millrace.identity.v1.LogoutRequest
@@ -717,7 +824,7 @@ export type LogoutRequest = Message<"millrace.identity.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 22);
+  messageDesc(file_millrace_identity_v1_identity, 25);
 
 /**
  * @generated from message millrace.identity.v1.LogoutResponse
@@ -736,7 +843,7 @@ export type LogoutResponse = Message<"millrace.identity.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 23);
+  messageDesc(file_millrace_identity_v1_identity, 26);
 
 /**
  * @generated from message millrace.identity.v1.CreateLinkRequest
@@ -749,7 +856,7 @@ export type CreateLinkRequest = Message<"millrace.identity.v1.CreateLinkRequest"
  * Use `create(CreateLinkRequestSchema)` to create a new message.
  */
 export const CreateLinkRequestSchema: GenMessage<CreateLinkRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 24);
+  messageDesc(file_millrace_identity_v1_identity, 27);
 
 /**
  * @generated from message millrace.identity.v1.CreateLinkResponse
@@ -773,7 +880,7 @@ export type CreateLinkResponse = Message<"millrace.identity.v1.CreateLinkRespons
  * Use `create(CreateLinkResponseSchema)` to create a new message.
  */
 export const CreateLinkResponseSchema: GenMessage<CreateLinkResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 25);
+  messageDesc(file_millrace_identity_v1_identity, 28);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsRequest
@@ -786,7 +893,7 @@ export type ListSessionsRequest = Message<"millrace.identity.v1.ListSessionsRequ
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 26);
+  messageDesc(file_millrace_identity_v1_identity, 29);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsResponse
@@ -803,7 +910,7 @@ export type ListSessionsResponse = Message<"millrace.identity.v1.ListSessionsRes
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 27);
+  messageDesc(file_millrace_identity_v1_identity, 30);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensRequest
@@ -816,7 +923,7 @@ export type ListTokensRequest = Message<"millrace.identity.v1.ListTokensRequest"
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 28);
+  messageDesc(file_millrace_identity_v1_identity, 31);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensResponse
@@ -833,7 +940,7 @@ export type ListTokensResponse = Message<"millrace.identity.v1.ListTokensRespons
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 29);
+  messageDesc(file_millrace_identity_v1_identity, 32);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenRequest
@@ -876,7 +983,7 @@ export type CreateTokenRequest = Message<"millrace.identity.v1.CreateTokenReques
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 30);
+  messageDesc(file_millrace_identity_v1_identity, 33);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenResponse
@@ -900,7 +1007,7 @@ export type CreateTokenResponse = Message<"millrace.identity.v1.CreateTokenRespo
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 31);
+  messageDesc(file_millrace_identity_v1_identity, 34);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenRequest
@@ -917,7 +1024,7 @@ export type RevokeTokenRequest = Message<"millrace.identity.v1.RevokeTokenReques
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 32);
+  messageDesc(file_millrace_identity_v1_identity, 35);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenResponse
@@ -930,7 +1037,7 @@ export type RevokeTokenResponse = Message<"millrace.identity.v1.RevokeTokenRespo
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 33);
+  messageDesc(file_millrace_identity_v1_identity, 36);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordRequest
@@ -961,7 +1068,7 @@ export type SetPasswordRequest = Message<"millrace.identity.v1.SetPasswordReques
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 34);
+  messageDesc(file_millrace_identity_v1_identity, 37);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordResponse
@@ -974,7 +1081,7 @@ export type SetPasswordResponse = Message<"millrace.identity.v1.SetPasswordRespo
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 35);
+  messageDesc(file_millrace_identity_v1_identity, 38);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersRequest
@@ -987,7 +1094,7 @@ export type ListUsersRequest = Message<"millrace.identity.v1.ListUsersRequest"> 
  * Use `create(ListUsersRequestSchema)` to create a new message.
  */
 export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 36);
+  messageDesc(file_millrace_identity_v1_identity, 39);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersResponse
@@ -1004,7 +1111,7 @@ export type ListUsersResponse = Message<"millrace.identity.v1.ListUsersResponse"
  * Use `create(ListUsersResponseSchema)` to create a new message.
  */
 export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 37);
+  messageDesc(file_millrace_identity_v1_identity, 40);
 
 /**
  * @generated from message millrace.identity.v1.PutUserRequest
@@ -1033,7 +1140,7 @@ export type PutUserRequest = Message<"millrace.identity.v1.PutUserRequest"> & {
  * Use `create(PutUserRequestSchema)` to create a new message.
  */
 export const PutUserRequestSchema: GenMessage<PutUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 38);
+  messageDesc(file_millrace_identity_v1_identity, 41);
 
 /**
  * @generated from message millrace.identity.v1.PutUserResponse
@@ -1050,7 +1157,7 @@ export type PutUserResponse = Message<"millrace.identity.v1.PutUserResponse"> & 
  * Use `create(PutUserResponseSchema)` to create a new message.
  */
 export const PutUserResponseSchema: GenMessage<PutUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 39);
+  messageDesc(file_millrace_identity_v1_identity, 42);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserRequest
@@ -1067,7 +1174,7 @@ export type DeleteUserRequest = Message<"millrace.identity.v1.DeleteUserRequest"
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 40);
+  messageDesc(file_millrace_identity_v1_identity, 43);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserResponse
@@ -1080,7 +1187,7 @@ export type DeleteUserResponse = Message<"millrace.identity.v1.DeleteUserRespons
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 41);
+  messageDesc(file_millrace_identity_v1_identity, 44);
 
 /**
  * IdentityService is served by services/identity.
@@ -1097,6 +1204,17 @@ export const IdentityService: GenService<{
     methodKind: "unary";
     input: typeof WhoAmIRequestSchema;
     output: typeof WhoAmIResponseSchema;
+  },
+  /**
+   * Permissions says what the caller may do: the role, its limits, and which calls are refused to it. It answers without
+   * login too, and tokens of other APIs.
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.Permissions
+   */
+  permissions: {
+    methodKind: "unary";
+    input: typeof PermissionsRequestSchema;
+    output: typeof PermissionsResponseSchema;
   },
   /**
    * Authenticate tells the API gateway, where that is a process of its own, who sent a request.
