@@ -152,6 +152,12 @@ func (p *process) openState(ctx context.Context) error {
 			p.renew(credentials)
 		}
 		p.closers = append(p.closers, func(context.Context) error { return store.Close() })
+		if err := p.awaitWhole(ctx); err != nil {
+			return err
+		}
+		if err := claim(ctx, store, p.installation()); err != nil {
+			return err
+		}
 		return p.keepState(ctx, nil)
 	}
 	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"), state.Quota(p.cfg.Etcd.Quota))

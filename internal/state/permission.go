@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// permission is whether etcd's user may do what a store does. It is asked for until it is there, and again after etcd has
-// refused something: a role that is granted later is taken up, and one that is taken away is noticed.
+// permission is whether etcd's user may do what a store does. It is asked for until it is there, and again after etcd
+// has refused something: a role that is granted later is taken up, and one that is taken away is noticed.
 type permission struct {
 	user  string // empty: who the certificate names, or nobody
 	known atomic.Bool
@@ -33,8 +33,8 @@ const compact = kv + "Compact"
 // keyProbe is a key that nobody writes.
 const keyProbe = "probe"
 
-// ask has etcd judge a transaction that reads all keys and writes one, and whose condition never holds: etcd judges what
-// a transaction would do before it looks at the condition.
+// ask has etcd judge a transaction that reads all keys and writes one, and whose condition never holds: etcd judges
+// what a transaction would do before it looks at the condition.
 func (p *permission) ask(ctx context.Context, s *Store) error {
 	if p == nil || p.known.Load() {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 )
 
-// TestARightThatComesLater: a user who lacks a right is told which one, and has it as soon as it is granted, without a
-// new connection. Reading alone is not enough, nor is the one key that a grant without --prefix is for.
+// TestARightThatComesLater: readiness names the right that a user does not have, and the user has it as soon as it is
+// granted, without a new connection. Reading alone is not enough.
 func TestARightThatComesLater(t *testing.T) {
 	a, s := newAccount(t, "/others/")
 	says := func(when string) {
