@@ -24,6 +24,10 @@ type config struct {
 	DataDir string `yaml:"data_dir"`
 	// Inventory is the file that lists routers. Relative to this file.
 	Inventory string `yaml:"inventory"`
+	// Installation is the name of this control plane, the same for all its processes. The first to use an etcd cluster
+	// records it there, with kafka.prefix and flowstore.store.database; a process with others is refused. Default
+	// millrace.
+	Installation string `yaml:"installation"`
 	// Etcd names a cluster; without endpoints an etcd runs inside this process.
 	Etcd etcdConfig `yaml:"etcd"`
 	// Kafka names a cluster; without brokers the bus runs inside this process.
@@ -109,7 +113,7 @@ const commonField = "Common"
 // defaultConfig is the configuration without a file. The type of the file is made of the table of services,
 // so that a row there is enough for a service to have its section.
 func defaultConfig(dataDir string) *config {
-	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Log: logging.DefaultConfiguration(), Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Installation: "millrace", Log: logging.DefaultConfiguration(), Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
 	values := []reflect.Value{reflect.ValueOf(common)}
 	for _, s := range services() {

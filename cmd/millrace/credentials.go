@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/millrace/millrace/internal/secretfile"
 )
 
 // tokenVariable is for programs; it goes before the file.
@@ -31,19 +33,12 @@ func savedTokens() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(path)
+	raw, err := secretfile.Text(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]string{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read logins: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read by others (mode %#o): revoke its tokens with `millrace tokens revoke`, or chmod 600 it", path, info.Mode().Perm())
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read logins: %w", err)
+		return nil, fmt.Errorf("logins, which `millrace tokens revoke` ends: %w", err)
 	}
 	out := map[string]string{}
 	if err := json.Unmarshal(raw, &out); err != nil {

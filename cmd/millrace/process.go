@@ -152,6 +152,12 @@ func (p *process) openState(ctx context.Context) error {
 			p.renew(credentials)
 		}
 		p.closers = append(p.closers, func(context.Context) error { return store.Close() })
+		if err := p.awaitWhole(ctx); err != nil {
+			return err
+		}
+		if err := claim(ctx, store, p.installation()); err != nil {
+			return err
+		}
 		return p.keepState(ctx, nil)
 	}
 	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"), state.Quota(p.cfg.Etcd.Quota))
@@ -170,16 +176,24 @@ const (
 	wholePause   = time.Second
 )
 
-// awaitWhole waits until etcd has answered that it does not have a part of a backup only: nothing starts before.
+// awaitWhole waits until etcd lets this process read and write, and has answered that it does not have a part of a
+// backup only: nothing starts before. What is wrong is logged once, and again when it is something else.
 func (p *process) awaitWhole(ctx context.Context) error {
+	said := ""
 	for {
 		look, cancel := context.WithTimeout(ctx, wholeTimeout)
-		err := p.state.Whole(look)
+		err := p.state.Ready(look)
+		if err == nil {
+			err = p.state.Whole(look)
+		}
 		cancel()
 		if err == nil || errors.Is(err, state.ErrHalfRestored) {
 			return err
 		}
-		p.log.Warn("etcd does not answer; nothing starts before it does", "error", err)
+		if err.Error() != said {
+			said = err.Error()
+			p.log.Warn("nothing starts before etcd can be used", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return err

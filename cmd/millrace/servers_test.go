@@ -58,9 +58,9 @@ func TestMissingFilesOfServers(t *testing.T) {
 	const kafkaOf, etcdOf = "kafka: {brokers: ['127.0.0.1:1'], %s}\n", "etcd: {endpoints: ['%s://127.0.0.1:1'], %s}\n"
 	for text, says := range map[string]string{
 		fmt.Sprintf(kafkaOf, "tls: {ca: gone.pem}"):                                           "kafka.tls: read open ",
-		fmt.Sprintf(kafkaOf, "sasl: {mechanism: PLAIN, username: u, password_file: gone.pw}"): "kafka.sasl.password_file: read the password: open ",
+		fmt.Sprintf(kafkaOf, "sasl: {mechanism: PLAIN, username: u, password_file: gone.pw}"): "kafka.sasl.password_file: read the secret: open ",
 		fmt.Sprintf(etcdOf, "https", "ca: gone.pem"):                                          "etcd: read open ",
-		fmt.Sprintf(etcdOf, "http", "username: u, password_file: gone.pw"):                    "etcd.password_file: read the password: open ",
+		fmt.Sprintf(etcdOf, "http", "username: u, password_file: gone.pw"):                    "etcd.password_file: read the secret: open ",
 	} {
 		if p, err := newMachine(t, text).start(); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "gone.p") {
 			t.Errorf("%s: got %v and %v, want %q", text, p, err, says)

@@ -18,6 +18,10 @@ import (
 // name (services/push). Those of the restored etcd begin again, so it gets a new name.
 const identity = "identity"
 
+// installation is the key of what the processes of an etcd are configured as (cmd/millrace). Those that start on the
+// restored one record it anew.
+const installation = "installation"
+
 // overhead is what etcd needs for a key beside key and value, about.
 const overhead = 512
 
@@ -220,7 +224,7 @@ func (s Stores) fillState(ctx context.Context, want int64, r *bufio.Reader) erro
 		if err != nil {
 			return err
 		}
-		if e.Key == identity {
+		if e.Key == identity || e.Key == installation {
 			continue
 		}
 		if some = append(some, e); len(some) == someEntries {

@@ -76,7 +76,8 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 		return nil, err
 	}
 	back := newRewind()
-	intercept := []grpc.UnaryClientInterceptor{back.intercept}
+	may := &permission{}
+	intercept := []grpc.UnaryClientInterceptor{back.intercept, may.intercept}
 	config := clientv3.Config{
 		Endpoints: endpoints, DialTimeout: startTimeout, TLS: d.tls,
 		// Without this, TCP would not notice a lost connection for minutes, and the reader of a watch would
@@ -84,7 +85,7 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
 	}
 	if d.login != nil {
-		config.Username, config.Password = d.login.user, placeholder
+		config.Username, config.Password, may.user = d.login.user, placeholder, d.login.user
 		intercept = append(intercept, d.login.intercept)
 	}
 	config.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept...), grpc.WithStatsHandler(back)}
@@ -93,6 +94,6 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
 	}
 	s := newStore(client)
-	s.rewind, s.login = back, d.login
+	s.rewind, s.login, s.permission = back, d.login, may
 	return s, nil
 }

@@ -29,7 +29,7 @@ func (s *Store) WithFaults(of func(key string, value []byte) Fault) *Store {
 	client.KV = faultyKV{s.client.KV, func(key, value []byte) Fault { return of(strings.TrimPrefix(string(key), s.root), value) }}
 	client.Lease, client.Maintenance = s.client.Lease, s.client.Maintenance
 	client.Watcher = faultyWatcher{s.client.Watcher, func(prefix string) Fault { return of(strings.TrimPrefix(prefix, s.root), nil) }}
-	return &Store{client: client, root: s.root, rewind: s.rewind, login: s.login, defragment: s.defragment}
+	return &Store{client: client, root: s.root, rewind: s.rewind, login: s.login, permission: s.permission, defragment: s.defragment}
 }
 
 type faultyKV struct {

@@ -34,9 +34,16 @@ func (s *Store) endpoints() []string {
 	return []string{""}
 }
 
-// Ready reports whether etcd answers: it reads, which takes a majority of the members.
+// Ready reports whether etcd answers, which takes a majority of its members, and lets this process read and write.
 func (s *Store) Ready(ctx context.Context) error {
-	if _, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly()); err != nil {
+	_, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly())
+	if err == nil {
+		err = s.permission.ask(ctx, s)
+	}
+	switch {
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		return s.permission.explain(err, s.root)
+	case err != nil:
 		return fmt.Errorf("etcd does not answer: %w", err)
 	}
 	return nil

@@ -35,6 +35,8 @@ type Store struct {
 	rewind *rewind
 	// login is nil where etcd wants no user.
 	login *login
+	// permission is nil where etcd is embedded.
+	permission *permission
 	// defragment is the embedded etcd's, which does not take that over its own client.
 	defragment func() error
 }
@@ -43,7 +45,7 @@ func newStore(client *clientv3.Client) *Store { return &Store{client: client, ro
 
 // Within is a store whose keys all lie below prefix, so that the tests of a package can share one etcd.
 func (s *Store) Within(prefix string) *Store {
-	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind, login: s.login, defragment: s.defragment}
+	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind, login: s.login, permission: s.permission, defragment: s.defragment}
 }
 
 // Close disconnects a store that Dial connected.

@@ -9,12 +9,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"strings"
 
 	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/millrace/millrace/internal/secretfile"
 )
 
 // server is a ClickHouse server on the native protocol. Writers have connections
@@ -69,16 +69,16 @@ func connect(ctx context.Context, cfg Configuration) (driver.Conn, error) {
 	return conn, nil
 }
 
-// password is the configured one, or that of the file, which an editor may have ended with a new line.
+// password is the configured one, or that of the file.
 func (c Configuration) password() (string, error) {
 	if c.PasswordFile == "" {
 		return string(c.Password), nil
 	}
-	raw, err := os.ReadFile(c.PasswordFile)
+	password, err := secretfile.Read(c.PasswordFile)
 	if err != nil {
-		return "", fmt.Errorf("read password_file: %w", err)
+		return "", fmt.Errorf("password_file: %w", err)
 	}
-	return strings.TrimRight(string(raw), "\r\n"), nil
+	return password, nil
 }
 
 // allLoopback reports whether no server is reached over a network, where TLS is a must.

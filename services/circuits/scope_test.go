@@ -46,8 +46,8 @@ func ask(t *testing.T, api circuitsv1connect.CircuitsServiceClient, id string, t
 	return err
 }
 
-// Both ends have to be within the scope; what is between them does not: the link between a and b is away, so the path is
-// by c.
+// Both ends have to be within the scope; what is between them does not: the link between a and b is away, so the path
+// is by c.
 func TestCircuitsAreRequestedBetweenRoutersOfTheScope(t *testing.T) {
 	w := newWorld(t)
 	w.link("a-b", false)

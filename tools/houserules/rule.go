@@ -48,6 +48,11 @@ func Rules() []Rule {
 			mapWrites,
 		},
 		{
+			"files of secrets are read by internal/secretfile",
+			"a password that one reader takes and another refuses is found out on the day on which it is replaced",
+			secretReads,
+		},
+		{
 			"files have at most 400 lines",
 			"a file is read as a whole; one that is longer usually holds a second idea that deserves its own name",
 			size,

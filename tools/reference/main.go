@@ -36,6 +36,10 @@ const preamble = `# Configuration
 
 One YAML file configures the control plane: ` + "`millrace up --config FILE`" + `, or ` + "`millrace serve NAME --config FILE`" + ` for one service. Unknown keys are
 errors. ` + "`millrace up --dump`" + ` prints every setting with its default, ` + "`--check`" + ` checks a file without starting anything.
+
+Secrets are in files of their own, which the keys that end in ` + "`password_file` and `secret_file`" + ` name: one line of at most 4096 octets, without the new line at its end; spaces count.
+A file that others than its owner may read or write is refused, but for a group that only reads it (0600 or 0640; Kubernetes mounts 0440). Errors name the file, and never what is in
+it. The passwords of etcd, Kafka and routers are read at each log-in, so that they are replaced without a restart; those of ClickHouse, the OpenID provider and webhooks at the start.
 `
 
 func main() {

@@ -28,7 +28,7 @@ func Tokens(seconds uint) func(*embed.Config) {
 func (s *Server) Users(t testing.TB, user, password, prefix string) {
 	t.Helper()
 	ctx, auth := t.Context(), v3rpc.NewAuthServer(s.running.Server)
-	below := &authpb.Permission{PermType: authpb.Permission_READWRITE, Key: []byte(prefix), RangeEnd: append([]byte(prefix[:len(prefix)-1]), prefix[len(prefix)-1]+1)}
+	below := &authpb.Permission{PermType: authpb.Permission_READWRITE, Key: []byte(prefix), RangeEnd: behind(prefix)}
 	for _, step := range []func() error{
 		func() error { _, err := auth.RoleAdd(ctx, &pb.AuthRoleAddRequest{Name: root}); return err },
 		func() error { _, err := auth.RoleAdd(ctx, &pb.AuthRoleAddRequest{Name: user}); return err },
@@ -53,6 +53,30 @@ func add(ctx context.Context, auth *v3rpc.AuthServer, user, password string) err
 	}
 	_, err := auth.UserGrantRole(ctx, &pb.AuthUserGrantRoleRequest{User: user, Role: user})
 	return err
+}
+
+// Grant gives a user's role what is below a prefix, and Revoke takes it away.
+func (s *Server) Grant(t testing.TB, user string, kind authpb.Permission_Type, prefix string) {
+	t.Helper()
+	auth := v3rpc.NewAuthServer(s.running.Server)
+	perm := &authpb.Permission{PermType: kind, Key: []byte(prefix), RangeEnd: behind(prefix)}
+	if _, err := auth.RoleGrantPermission(s.asRoot(t), &pb.AuthRoleGrantPermissionRequest{Name: user, Perm: perm}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Revoke takes what Grant gave.
+func (s *Server) Revoke(t testing.TB, user, prefix string) {
+	t.Helper()
+	auth := v3rpc.NewAuthServer(s.running.Server)
+	if _, err := auth.RoleRevokePermission(s.asRoot(t), &pb.AuthRoleRevokePermissionRequest{Role: user, Key: []byte(prefix), RangeEnd: behind(prefix)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// behind is the first key that does not begin with a prefix.
+func behind(prefix string) []byte {
+	return append([]byte(prefix[:len(prefix)-1]), prefix[len(prefix)-1]+1)
 }
 
 // SetPassword gives a user another password, which ends its tokens.

@@ -118,12 +118,19 @@ func (l *Ledger) follow(ctx context.Context) error {
 	return nil
 }
 
-// reset makes the book what a snapshot says.
+// reset makes the book what a snapshot says. Its revision counts from now on, also where it is a lower one: etcd came
+// back with older data then, and a record may have the revision of another one that is lost.
 func (l *Ledger) reset(snapshot []state.Entry, revision int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	there := map[string]bool{}
-	l.version, l.read = 0, false // until all of it is
+	l.version, l.revision, l.read = 0, 0, false // until all of it is
+	for id, e := range l.entries {
+		l.entries[id] = entry{record: e.record}
+	}
+	for id, p := range l.maintenance {
+		l.maintenance[id] = planned{is: p.is}
+	}
 	for _, e := range snapshot {
 		there[e.Key] = true
 		if err := l.put(e); err != nil {
@@ -196,6 +203,9 @@ func (l *Ledger) put(e state.Entry) error {
 		l.ids = slices.Insert(l.ids, at, id)
 	}
 	l.entries[id] = entry{is, e.Revision}
+	if was.record != nil && proto.Equal(was.record, is) {
+		return nil
+	}
 	l.mirror.Put(was.record, is)
 	return nil
 }

@@ -32,6 +32,9 @@ func (l *Ledger) putMaintenance(id string, e state.Entry) error {
 		return fmt.Errorf("decode %s: %w", e.Key, err)
 	}
 	l.maintenance[id] = planned{is, e.Revision}
+	if was.is != nil && proto.Equal(was.is, is) {
+		return nil
+	}
 	l.mirror.PutMaintenance(was.is, is)
 	return nil
 }

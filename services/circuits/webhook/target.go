@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/millrace/millrace/internal/secretfile"
 )
 
 // Target is the receiver of notifications.
@@ -46,11 +47,10 @@ func (t Target) Key() string {
 
 // signer reads the secret.
 func (t Target) signer() (*standardwebhooks.Webhook, error) {
-	raw, err := os.ReadFile(t.SecretFile)
+	secret, err := secretfile.Read(t.SecretFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the secret of a webhook: %w", err)
+		return nil, fmt.Errorf("secret_file of a webhook: %w", err)
 	}
-	secret := strings.TrimSpace(string(raw))
 	s, err := standardwebhooks.NewWebhook(secret)
 	// 24 octets are 32 characters of Base64, 64 are 88.
 	if n := len(strings.TrimPrefix(secret, "whsec_")); err != nil || !strings.HasPrefix(secret, "whsec_") || n < 32 || n > 88 {

@@ -21,6 +21,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"github.com/millrace/millrace/internal/secretfile"
 )
 
 // Client is Millrace at the provider.
@@ -66,13 +68,9 @@ var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.P
 
 // New reads the client's secret. The provider is asked for nothing before somebody logs in, so that it may be down.
 func New(cfg Configuration, redirect string, now func() time.Time) (*Client, error) {
-	raw, err := os.ReadFile(cfg.ClientSecretFile)
+	secret, err := secretfile.Read(cfg.ClientSecretFile)
 	if err != nil {
-		return nil, fmt.Errorf("read client_secret_file: %w", err)
-	}
-	secret := strings.TrimSpace(string(raw))
-	if secret == "" {
-		return nil, fmt.Errorf("client_secret_file %s is empty", cfg.ClientSecretFile)
+		return nil, fmt.Errorf("client_secret_file: %w", err)
 	}
 	if len(secret) < leastSecret {
 		return nil, fmt.Errorf("client_secret_file %s has less than %d characters, which can be guessed; let the provider make the secret", cfg.ClientSecretFile, leastSecret)

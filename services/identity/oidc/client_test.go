@@ -377,7 +377,7 @@ func TestSecretsThatAreNone(t *testing.T) {
 	if _, err := New(cfg, "", time.Now); err == nil {
 		t.Error("a file that is not there is taken")
 	}
-	if err := os.WriteFile(cfg.ClientSecretFile, []byte(" \n"), 0o600); err != nil {
+	if err := os.WriteFile(cfg.ClientSecretFile, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(cfg, "", time.Now); err == nil || !strings.Contains(err.Error(), "empty") {

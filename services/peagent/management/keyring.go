@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
+
+	"github.com/millrace/millrace/internal/secretfile"
 )
 
 // MaxKeys is how many keys can be valid at a time.
@@ -44,7 +44,7 @@ func (r *Keyring) Signing() (uint8, Key) { return r.Signs, r.keys[r.Signs] }
 
 // LoadKeys reads a file of lines "NUMBER 32-HEX-DIGITS", numbers from 0 to 7. The key of the first line signs.
 func LoadKeys(path string) (*Keyring, error) {
-	raw, err := readPrivate(path)
+	raw, err := secretfile.Text(path)
 	if err != nil {
 		return nil, fmt.Errorf("read keys of management packets (make one with: umask 077; echo \"0 $(openssl rand -hex 16)\"): %w", err)
 	}
@@ -53,23 +53,6 @@ func LoadKeys(path string) (*Keyring, error) {
 		return nil, fmt.Errorf("keys in %s: %w", path, err)
 	}
 	return r, nil
-}
-
-// readPrivate refuses a file that others than its owner may read or write: a program that has the keys sets all rates.
-func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat() // of what is read, not of what is there by then
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("%s is open to others than its owner (mode %#o): chmod 600 %s", path, mode, path)
-	}
-	return io.ReadAll(f)
 }
 
 // ParseKeys reads the text of a key file. Errors never show a key.

@@ -15,8 +15,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/gnmi/proto/gnmi_ext"
@@ -28,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
 	"github.com/millrace/millrace/internal/junosconf"
+	"github.com/millrace/millrace/internal/secretfile"
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
 )
@@ -42,11 +41,11 @@ type Opener struct {
 func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
 	r := &router{name: d.Name, profile: o.Profile}
 	if d.Username != "" {
-		password, err := os.ReadFile(d.PasswordFile)
+		password, err := secretfile.Read(d.PasswordFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the password of %s for %s: %w", d.Username, d.Name, err)
 		}
-		r.user = []string{"username", d.Username, "password", strings.TrimSpace(string(password))}
+		r.user = []string{"username", d.Username, "password", password}
 	}
 	c, err := gnmiclient.Dial(r.as(ctx), d, o.Credentials)
 	if err != nil {

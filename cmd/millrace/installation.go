@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/services/flowstore"
+)
+
+// keyInstallation has what the processes of an etcd are configured as.
+const keyInstallation = "installation"
+
+// installation is what all processes on one etcd have in common, by setting. One that a process does not use is absent.
+func (p *process) installation() map[string]string {
+	is := map[string]string{"installation": p.cfg.Installation}
+	if len(p.cfg.Kafka.Brokers) > 0 {
+		is["kafka.prefix"] = p.cfg.Kafka.Prefix
+	}
+	if tables := p.cfg.settings("flowstore").(flowstore.Configuration).Store; p.hosted["flowstore"] && len(tables.Servers) > 0 {
+		is["flowstore.store.database"] = tables.Database
+	}
+	return is
+}
+
+// joined is what is recorded once a process has added what it is configured as, or why it is of another installation.
+func joined(recorded, mine map[string]string) (map[string]string, error) {
+	all := maps.Clone(recorded)
+	for _, setting := range slices.Sorted(maps.Keys(mine)) {
+		was, known := recorded[setting]
+		if known && was != mine[setting] {
+			return nil, fmt.Errorf("this etcd is another installation's: %s is %q there, and %q here. Two control planes on one etcd take each other's change sets for their own: "+
+				"set etcd.endpoints to an etcd of this one's, or correct %s. If it was changed on purpose, stop all processes of the installation, delete the key /millrace/%s in etcd, and start them",
+				setting, was, mine[setting], setting, keyInstallation)
+		}
+		all[setting] = mine[setting]
+	}
+	return all, nil
+}
+
+// claim records what this process is configured as. It is refused where the others on this etcd are of another
+// installation.
+func claim(ctx context.Context, store *state.Store, mine map[string]string) error {
+	for {
+		record := &structpb.Struct{}
+		revision, err := store.Get(ctx, keyInstallation, record)
+		if err != nil && !errors.Is(err, state.ErrNotFound) {
+			return err
+		}
+		recorded := map[string]string{}
+		for setting, value := range record.GetFields() {
+			recorded[setting] = value.GetStringValue()
+		}
+		all, err := joined(recorded, mine)
+		if err != nil || maps.Equal(all, recorded) {
+			return err
+		}
+		record.Fields = map[string]*structpb.Value{}
+		for setting, value := range all {
+			record.Fields[setting] = structpb.NewStringValue(value)
+		}
+		if _, err := store.Put(ctx, keyInstallation, revision, record); !errors.Is(err, state.ErrConflict) {
+			return err
+		}
+	}
+}
