@@ -27,7 +27,7 @@ type Watched[T any] struct {
 	value   T
 }
 
-// Watch reads the files. Whether changed ones cannot be used is told to refused, if that is not nil.
+// Watch reads the files. It calls refused, if that is not nil, with whether changed ones cannot be used.
 func Watch[T any](log *slog.Logger, refused func(bool), load func() (T, error), files ...string) (*Watched[T], error) {
 	if refused == nil {
 		refused = func(bool) {}

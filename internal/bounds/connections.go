@@ -42,7 +42,7 @@ type Connection struct {
 // maxGreeted bounds the clients of one connection, which passwords can make many.
 const maxGreeted = 100
 
-// Listen bounds the connections of l. Each one that is closed for want of room is told to closed.
+// Listen bounds the connections of l. It calls closed for each one that is closed.
 func Listen(l net.Listener, limits Ports, closed func(Reason)) *Connections {
 	return &Connections{Listener: l, limits: limits, closed: closed, open: map[string]*Connection{}, byHost: map[string]int{}, byClient: map[string]int{}}
 }

@@ -33,7 +33,7 @@ type Control struct {
 	// CRLOverdue is what a list past its nextUpdate is good for: use, or refuse, which refuses every certificate of its
 	// CA. Default use.
 	CRLOverdue string `yaml:"crl_overdue"`
-	// Roles by common name, URI or DNS name of the certificate: viewer reads, operator changes weights, too. Who is named
+	// Roles by common name, URI or DNS name of the certificate: viewer reads, operator changes weights. Who is named
 	// neither here nor in Controllers may do nothing. Both are read again when the file changes; the rest is not.
 	Roles map[string]access.Role `yaml:"roles"`
 	// Controllers are names with the role operator.

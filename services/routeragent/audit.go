@@ -16,7 +16,8 @@ import (
 	"github.com/millrace/millrace/internal/gnmiclient"
 )
 
-// An audit line is written for every login, every call that is refused, every stream that is ended, and every Set, with client, address and result.
+// An audit line is written for every login, every call that is refused, every stream that is ended, and every Set, with
+// client, address and result.
 const auditMessage = "audit"
 
 func (c client) attributes(call string) []any {
