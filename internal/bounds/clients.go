@@ -42,6 +42,8 @@ type Limits struct {
 	// PerSecond is the rate of changes, Burst how many of them may come at once.
 	PerSecond float64
 	Burst     int
+	// Places in a line that all clients share, of each kind of work.
+	Places int
 }
 
 // Clients are those who have calls under way or have made changes.
@@ -111,13 +113,13 @@ func (c *Clients) Change(name string) Reason {
 	return Room
 }
 
-// Turn waits until no other call of this client does this kind of work. Who waits for something that all clients share
-// takes its turn first, so that each client has one place in that line, however many calls it makes.
+// Turn waits until fewer than Places other calls of this client do this kind of work. Who waits for something that all
+// clients share takes its turn first, so that a client has so many places in that line, however many calls it makes.
 func (c *Clients) Turn(ctx context.Context, name, kind string) (done func(), err error) {
 	c.mu.Lock()
 	x := c.find(name)
 	if x.turns[kind] == nil {
-		x.turns[kind] = make(chan struct{}, 1)
+		x.turns[kind] = make(chan struct{}, c.limits.Places)
 	}
 	turn := x.turns[kind]
 	c.mu.Unlock()

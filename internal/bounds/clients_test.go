@@ -63,9 +63,9 @@ func TestChangesOfOneClientArePaced(t *testing.T) {
 	want("a", Room, Room, Room, TooFast)
 }
 
-// TestAClientHasOnePlaceInLine, however many calls it makes, and others do not wait for it.
-func TestAClientHasOnePlaceInLine(t *testing.T) {
-	c := NewClients(Limits{Calls: 10, Changes: 10, PerSecond: 1, Burst: 1})
+// TestAClientHasItsPlacesInLine, however many calls it makes, and others do not wait for it.
+func TestAClientHasItsPlacesInLine(t *testing.T) {
+	c := NewClients(Limits{Calls: 10, Changes: 10, PerSecond: 1, Burst: 1, Places: 2})
 	turn := func(ctx context.Context, name, kind string) func() {
 		t.Helper()
 		done, err := c.Turn(ctx, name, kind)
@@ -75,12 +75,13 @@ func TestAClientHasOnePlaceInLine(t *testing.T) {
 		return done
 	}
 	first := turn(t.Context(), "greedy", "Get")
+	turn(t.Context(), "greedy", "Get")
 	turn(t.Context(), "other", "Get")()
 	turn(t.Context(), "greedy", "Set")()
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := c.Turn(left, "greedy", "Get"); !errors.Is(err, context.Canceled) {
-		t.Errorf("two at once: %v", err)
+		t.Errorf("three at once: %v", err)
 	}
 	second := make(chan func(), 1)
 	go func() { done, _ := c.Turn(context.Background(), "greedy", "Get"); second <- done }()

@@ -16,7 +16,7 @@ import (
 // Limits of one client of control, and of the port. docs/reference/peagent.md states them.
 var (
 	clientLimits = bounds.Limits{Calls: 32, Changes: 4, PerSecond: 10, Burst: 200}
-	portLimits   = bounds.Ports{Total: 128, PerAddress: 32, PerClient: 8, Refusals: 100}
+	portLimits   = bounds.Ports{Total: 128, PerAddress: 32, PerClient: 16, Refusals: 100}
 )
 
 // needs is what each path of control needs. One that is not here is answered to nobody.

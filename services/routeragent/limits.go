@@ -13,13 +13,14 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/internal/bounds"
+	service "github.com/millrace/millrace/services/routeragent/gnmi"
 )
 
 // Limits of what others can make the agent hold and do. docs/reference/gnmi.md states them.
 const (
 	maxConnections     = 256
 	maxPerAddress      = 64 // connections
-	maxPerClient       = 16 // connections on which it makes calls
+	maxPerClient       = 32 // connections on which it makes calls: each service of a control plane, and each replica, has one or two
 	maxStreams         = 100
 	maxCalls           = 64       // of one client at a time, subscriptions included
 	maxSets            = 4        // of one client at a time: each may be a message of maxMessage
@@ -33,7 +34,8 @@ const (
 )
 
 func (a *Agent) limits() bounds.Limits {
-	return bounds.Limits{Calls: maxCalls, Changes: maxSets, PerSecond: a.cfg.SetsPerSecond, Burst: max(1, int(setBurst*a.cfg.SetsPerSecond))}
+	return bounds.Limits{Calls: maxCalls, Changes: maxSets, PerSecond: a.cfg.SetsPerSecond, Burst: max(1, int(setBurst*a.cfg.SetsPerSecond)),
+		Places: service.PerClient}
 }
 
 var portLimits = bounds.Ports{Total: maxConnections, PerAddress: maxPerAddress, PerClient: maxPerClient, Refusals: maxRefusals}
@@ -49,21 +51,21 @@ func full(client string, why bounds.Reason, perSecond float64) error {
 	return status.Errorf(codes.ResourceExhausted, "%q %s", client, text)
 }
 
-// pace refuses Sets of a client that makes too many, but never one that only ends what an earlier one has begun: the
-// router would return to its old configuration for the want of a confirm.
+// pace has Gets of one client wait for one another, and refuses Sets of a client that makes too many, but never one
+// that only ends what an earlier one has begun: the router would return to its old configuration for the want of a
+// confirm.
 func (a *Agent) pace(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	c, _ := ctx.Value(clientKey{}).(client)
-	kind := methodLabel(info.FullMethod)
 	if set, ok := req.(*gnmi.SetRequest); ok && !ends(set) {
 		if why := a.clients.Change(c.name); why != bounds.Room {
 			a.metrics.refused.WithLabelValues(string(why)).Inc()
 			return nil, full(c.name, why, a.cfg.SetsPerSecond)
 		}
 	}
-	if kind != "Get" && kind != "Set" {
+	if info.FullMethod != gnmi.GNMI_Get_FullMethodName {
 		return next(ctx, req)
 	}
-	done, err := a.clients.Turn(ctx, c.name, kind)
+	done, err := a.clients.Turn(ctx, c.name, "Get")
 	if err != nil {
 		return nil, status.FromContextError(err).Err()
 	}
