@@ -20,7 +20,7 @@ import (
 const (
 	maxConnections     = 256
 	maxPerAddress      = 64 // connections
-	maxPerClient       = 32 // connections on which it makes calls: each service of a control plane, and each replica, has one or two
+	maxPerClient       = 32 // connections with its calls: a control plane has one or two for each service and replica
 	maxStreams         = 100
 	maxCalls           = 64       // of one client at a time, subscriptions included
 	maxSets            = 4        // of one client at a time: each may be a message of maxMessage
