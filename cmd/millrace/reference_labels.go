@@ -13,6 +13,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"egress", "PEs where VPN flows leave", "the inventory; on a PE, its configured peers"},
 	{"event", "restarts, clock jumps and the like of an exporter", "the code"},
 	{"exporter", "addresses that flows come from", "`flow.exporters.max_sessions`: beyond it a session goes with its series, so forged addresses replace series and add none"},
+	{"file", "files of the router agent: users, roles", "the code: two"},
 	{"go", "version of Go", "the build: one"},
 	{"group", "consumer groups of the bus", "the code"},
 	{"ingress", "PEs where VPN flows enter", "the inventory"},

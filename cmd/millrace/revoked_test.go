@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
-// TestConnectionsBetweenServicesEndWithTheirCertificate: the port of `millrace serve` goes by the CRL for connections that
-// are open, as agents' do.
+// TestConnectionsBetweenServicesEndWithTheirCertificate: the port of `millrace serve` goes by the CRL for connections
+// that are open, as agents' do.
 func TestConnectionsBetweenServicesEndWithTheirCertificate(t *testing.T) {
 	ca := pki.New(t)
 	crl := filepath.Join(t.TempDir(), "crl.pem")

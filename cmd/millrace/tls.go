@@ -149,7 +149,7 @@ func (p *process) openTLS() error {
 	return nil
 }
 
-// own is the port of this process, if it was opened already. Connections to it end with the certificate of their client.
+// own is the port of this process, if it was opened already. Connections to it end with their client's certificate.
 func (p *process) own() net.Listener {
 	if p.credentials == nil || p.listener == nil {
 		return p.listener

@@ -119,7 +119,7 @@ func agentWith(t *testing.T, file string) (*device.Inventory, string) {
 	agent, err := routeragent.New(routeragent.Configuration{
 		Name: "wr", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: authority.CA},
-		Roles:      map[string]string{"controller": routeragent.RoleOperator},
+		Roles:      map[string]routeragent.Role{"controller": routeragent.RoleOperator},
 		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
 	}, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &router.NS, Listener: l})
 	if err != nil {

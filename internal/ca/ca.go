@@ -114,8 +114,8 @@ type Certificate struct {
 	Life  time.Duration
 }
 
-// Issue writes a new key and a certificate of it into a folder, with the certificates to trust and the CRL. A reader that looks
-// meanwhile finds a key that does not fit, and keeps what it has.
+// Issue writes a new key and a certificate of it into a folder, with the certificates to trust and the CRL. A reader
+// that looks meanwhile finds a key that does not fit, and keeps what it has.
 func (a *Authority) Issue(folder string, c Certificate, now time.Time) (until time.Time, err error) {
 	pair, err := tls.LoadX509KeyPair(a.at(keyFile), a.at(keyFile))
 	if err != nil {

@@ -45,7 +45,8 @@ func (a *Authority) Rotate(life time.Duration, now time.Time) (Step, error) {
 	return Announced, write(a.at(Trusted), 0o644, append(trusted, block("CERTIFICATE", der))...)
 }
 
-// change makes the next key the one that signs; the former signs its CRL alone. Where the step before was interrupted, the next is not trusted yet.
+// change makes the next key the one that signs; the former signs its CRL alone. Where the step before was interrupted,
+// the next is not trusted yet.
 func (a *Authority) change(now time.Time) error {
 	next, err := tls.LoadX509KeyPair(a.at(nextFile), a.at(nextFile))
 	if err != nil {

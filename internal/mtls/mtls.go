@@ -59,8 +59,6 @@ type Dependencies struct {
 	Events *events.Publisher
 	// Now is the clock that certificates and CRLs are judged by.
 	Now func() time.Time
-	// LookEvery is how often Run looks at the files; 0: every 10 s.
-	LookEvery time.Duration
 }
 
 // Credentials are the files' content. What cannot be used does not replace what could.
@@ -117,7 +115,7 @@ func open(files Files, deps Dependencies) (*Credentials, error) {
 	if !slices.Contains([]string{"", UseOverdue, RefuseOverdue}, files.CRLOverdue) {
 		return nil, fmt.Errorf("crl_overdue is %q; write %s or %s", files.CRLOverdue, UseOverdue, RefuseOverdue)
 	}
-	deps.Use, deps.LookEvery = cmp.Or(deps.Use, "tls"), cmp.Or(deps.LookEvery, lookEvery)
+	deps.Use = cmp.Or(deps.Use, "tls")
 	c := &Credentials{
 		files: files, deps: deps, metrics: newMetrics(deps.Use, !files.anonymous(), deps.Registerer), notices: make(chan notice, maxNotices),
 		told: map[events.Kind]bool{}, strangers: map[string]bool{},
@@ -138,7 +136,7 @@ func open(files Files, deps Dependencies) (*Credentials, error) {
 
 // Run looks at the files every few seconds and publishes events until ctx ends.
 func (c *Credentials) Run(ctx context.Context) {
-	tick := time.NewTicker(c.deps.LookEvery)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {

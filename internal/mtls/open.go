@@ -24,9 +24,9 @@ type opened struct {
 	sent []*x509.Certificate // by the client, its own first; nil: none, or not yet
 }
 
-// Listen is l for a server with the configuration Server. A connection whose client's certificate is revoked or expired,
-// or whose CA is trusted no longer, is closed when the files are looked at next: every handshake and Run do. TLS is to be
-// spoken on the connections themselves, with nothing between.
+// Listen is l for a server with the configuration Server. A connection whose client's certificate is revoked or
+// expired, or whose CA is trusted no longer, is closed by Run, and by every handshake that finds other files. TLS is to
+// be spoken on the connections themselves, with nothing between.
 func (c *Credentials) Listen(l net.Listener) net.Listener { return &listener{l, c} }
 
 // Accept implements net.Listener.

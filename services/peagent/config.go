@@ -3,12 +3,15 @@ package peagent
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/services/peagent/law"
 )
 
@@ -30,8 +33,8 @@ type Configuration struct {
 	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1.
 	// Weights that a control plane has installed go before it.
 	Weights string `yaml:"weights"`
-	// Listen is the address of API and metrics, host:port; empty serves none. It is not protected: keep it on the
-	// loopback or a management network.
+	// Listen is the address of API and metrics, host:port of the loopback; empty serves none. It has no login: every
+	// process of the host may read flows and set weights. Other hosts come to Control.
 	Listen string `yaml:"listen"`
 	// Hosts are names, beside localhost and any IP address, by which clients may address Listen: a web site must not
 	// reach it by a name of its own through an operator's browser.
@@ -70,6 +73,8 @@ type Configuration struct {
 	// FRR is the source of the VRFs' routes.
 	FRR FRR `yaml:"frr"`
 	Law Law `yaml:"law"`
+	// file is what this was loaded from; empty: it was made in another way.
+	file string
 }
 
 // VPN is one customer network.
@@ -133,6 +138,7 @@ func Load(path string) (Configuration, error) {
 		return Configuration{}, fmt.Errorf("read configuration: %w", err)
 	}
 	c := DefaultConfiguration()
+	c.file = path
 	if err := yaml.UnmarshalWithOptions(raw, &c, yaml.Strict()); err != nil {
 		return Configuration{}, fmt.Errorf("configuration %s: %w", path, err)
 	}
@@ -153,6 +159,7 @@ func (c Configuration) Validate() error {
 	need(c.PE.Is4(), "pe: give this router's IPv4 address, usually its loopback's")
 	need(len(c.Core) > 0, "core: name at least one port towards the core")
 	need(c.Keys != "", "keys: name the file of keys")
+	need(c.Listen == "" || onLoopback(c.Listen), "listen: %s is reached from other hosts and has no login: use an address of the loopback, such as 127.0.0.1:4756, and control for other hosts", c.Listen)
 	need(c.Port != 0, "port: must not be 0")
 	need(c.Queue > 0 && c.PacketSize >= 64, "queue and packet_size: at least one packet of 64 bytes")
 	need(c.Delta > 0 && c.PerRoundTrip > 0, "delta and per_round_trip: at least 1")
@@ -201,4 +208,26 @@ func (c Configuration) parameters() law.Parameters {
 	p.A, p.B = c.Law.A, c.Law.B
 	p.MaxB = max(p.MaxB, p.B)
 	return p
+}
+
+// onLoopback is true for an address that only this host reaches.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// watchRoles reads the roles again when the file changes that the configuration was loaded from.
+func (c Configuration) watchRoles(log *slog.Logger, refused func(bool)) (*access.Watched[access.Roles], error) {
+	if c.file == "" {
+		return access.Watch(log, refused, func() (access.Roles, error) { return c.Control.access(), nil })
+	}
+	load := func() (access.Roles, error) {
+		now, err := Load(c.file)
+		return now.Control.access(), err
+	}
+	return access.Watch(log, refused, load, c.file)
 }

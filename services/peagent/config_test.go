@@ -37,6 +37,15 @@ func TestConfigurations(t *testing.T) {
 		{"an unknown mode", "pe:", "mode: fast\npe:", "mode"},
 		{"a control port that anybody could use", "pe:", "control: {listen: 10.0.0.1:4757}\npe:", "only over mutual TLS"},
 		{"a control port that nobody could use", "pe:", "control: {listen: 10.0.0.1:4757, ca: a, cert: b, key: c}\npe:", "controllers: [controller]"},
+		{"a role that there is not", "pe:", "control: {listen: 10.0.0.1:4757, ca: a, cert: b, key: c, roles: {x: root}}\npe:", "write viewer or operator"},
+		{"a controller that is a viewer", "pe:", "control: {listen: 10.0.0.1:4757, ca: a, cert: b, key: c, controllers: [x], roles: {x: viewer}}\npe:", "name it once"},
+		{"viewers alone", "pe:", "control: {listen: 10.0.0.1:4757, ca: a, cert: b, key: c, roles: {x: viewer}}\npe:", ""},
+		{"an overdue CRL good for nothing", "pe:", "control: {listen: 10.0.0.1:4757, ca: a, cert: b, key: c, crl_overdue: ignore, controllers: [x]}\npe:", "write use or refuse"},
+		{"no login on the loopback", "pe:", "listen: \"[::1]:4756\"\npe:", ""},
+		{"no login on all addresses", "pe:", "listen: :4756\npe:", "has no login"},
+		{"no login on a network", "pe:", "listen: 192.0.2.1:4756\npe:", "has no login"},
+		{"no login on a name", "pe:", "listen: pe1.example.net:4756\npe:", "has no login"},
+		{"no port", "pe:", "listen: 127.0.0.1\npe:", "has no login"},
 		{"b of one", "pe:", "law: {a: 0.1, b: 1}\npe:", "b is 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

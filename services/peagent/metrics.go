@@ -9,7 +9,8 @@ import (
 
 type metrics struct {
 	requests, events, timeouts, errors prometheus.Counter
-	peerUpdates, refused               *prometheus.CounterVec
+	peerUpdates, refused, closed       *prometheus.CounterVec
+	rolesRefused                       prometheus.Gauge
 	leftOut                            *prometheus.GaugeVec
 	fairness, jain                     prometheus.Gauge
 }
@@ -35,8 +36,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"result"}),
 		refused: f.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "refused_requests_total",
-			Help: "Requests refused because of who sent them, by reason: unknown-host and cross-origin on listen, not-a-controller on control.",
+			Help: "Requests refused because of who sent them, by reason: unknown-host and cross-origin on listen; no-role, role, no-such-call, calls, changes, rate, client-connections on control.",
 		}, []string{"reason"}),
+		closed: f.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "closed_connections_total", Help: "Connections to control closed for want of room, by reason: address, total, refusals.",
+		}, []string{"reason"}),
+		rolesRefused: gauge("roles_refused", "1 while the roles of a changed configuration cannot be used, and those read before stay in force."),
 		leftOut: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "prefixes_left_out", Help: "Prefixes of a VPN that its share of the datapath's tables has no room for; their packets are not shaped.",
 		}, []string{"vpn"}),

@@ -22,6 +22,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/bounds"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/vpnshare"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
@@ -61,6 +63,9 @@ type Agent struct {
 	servers    []*http.Server
 	// credentials are of the control API; nil: there is none.
 	credentials *mtls.Credentials
+	roles       *access.Watched[access.Roles]
+	conns       *bounds.Connections
+	clients     *bounds.Clients
 	numbers     *sequence.Numbers // of updates to other PEs
 	installing  sync.Mutex        // over the state file; before mu
 	// save is saveInstalled, or a test's slow disk.
@@ -107,7 +112,8 @@ func newAgent(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
 		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Gatherer, reg: newRegistry(len(cfg.VPNs), cfg.Flows), shares: cfg.shares(),
 		peerUpdates: map[netip.Addr]peerUpdate{}, lastWarning: map[[4]byte]uint64{},
-		policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
+		clients: bounds.NewClients(clientLimits),
+		policy:  vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
 	}
 	a.save = a.saveInstalled
 	if a.log == nil {

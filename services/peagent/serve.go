@@ -5,14 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/bounds"
 	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/rpc"
@@ -29,8 +30,26 @@ type Control struct {
 	Key  string `yaml:"key"`
 	// CRL holds lists of the CA's revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
-	// Controllers may change weights: common names of certificates. Others whose certificate the CA signed may read.
+	// CRLOverdue is what a list past its nextUpdate is good for: use, or refuse, which refuses every certificate of its
+	// CA. Default use.
+	CRLOverdue string `yaml:"crl_overdue"`
+	// Roles by common name, URI or DNS name of the certificate: viewer reads, operator changes weights. Who is named
+	// neither here nor in Controllers may do nothing. Both are read again when the file changes; the rest is not.
+	Roles map[string]access.Role `yaml:"roles"`
+	// Controllers are names with the role operator.
 	Controllers []string `yaml:"controllers"`
+}
+
+// access are the roles of certificates.
+func (c Control) access() access.Roles {
+	names := maps.Clone(c.Roles)
+	for _, name := range c.Controllers {
+		if names == nil {
+			names = map[string]access.Role{}
+		}
+		names[name] = access.Operator
+	}
+	return access.Roles{Names: names}
 }
 
 func (c Control) validate() error {
@@ -40,8 +59,21 @@ func (c Control) validate() error {
 	if c.CA == "" || c.Cert == "" || c.Key == "" {
 		return errors.New("control: name ca, cert and key; the agent accepts the control plane only over mutual TLS")
 	}
-	if len(c.Controllers) == 0 {
+	for _, name := range c.Controllers {
+		if role, twice := c.Roles[name]; twice && role != access.Operator {
+			return fmt.Errorf("control: %s is in controllers, and a %s in roles; name it once", name, role)
+		}
+	}
+	switch c.CRLOverdue {
+	case "", mtls.UseOverdue, mtls.RefuseOverdue:
+	default:
+		return fmt.Errorf("control: crl_overdue is %q; write %s or %s", c.CRLOverdue, mtls.UseOverdue, mtls.RefuseOverdue)
+	}
+	if c.access().Empty() {
 		return errors.New("control: controllers is missing: nobody could install weights; name who may, by the common name of the certificate, such as controllers: [controller]")
+	}
+	if err := c.access().Check(); err != nil {
+		return fmt.Errorf("control: roles: %w", err)
 	}
 	return nil
 }
@@ -52,23 +84,27 @@ func (a *Agent) serve(ctx context.Context) error {
 		a.registerer.MustRegister(newCollector(a), monitor.Dependencies(a.dependencies))
 	}
 	if a.cfg.Listen != "" {
+		a.log.Info("the API has no login: every process of this host may read flows and set weights", "address", a.cfg.Listen)
 		guard := rpc.Guard{Hosts: a.cfg.Hosts, Setting: "hosts", Refused: func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }}
-		if err := a.open(ctx, a.cfg.Listen, guard.Wrap(a.mux()), nil); err != nil {
+		if err := a.open(ctx, a.cfg.Listen, guard.Wrap(a.mux()), false); err != nil {
 			return err
 		}
 	}
 	if a.cfg.Control.Listen == "" {
 		return nil
 	}
-	files := mtls.Files{CA: a.cfg.Control.CA, Cert: a.cfg.Control.Cert, Key: a.cfg.Control.Key, CRL: a.cfg.Control.CRL}
+	files := mtls.Files{CA: a.cfg.Control.CA, Cert: a.cfg.Control.Cert, Key: a.cfg.Control.Key, CRL: a.cfg.Control.CRL, CRLOverdue: a.cfg.Control.CRLOverdue}
 	c, err := mtls.New(files, mtls.Dependencies{Use: "peagent", Log: a.log, Registerer: a.registerer})
 	if err != nil {
 		return fmt.Errorf("load the agent's certificate and the control plane's CA: %w", err)
 	}
 	a.credentials = c
+	if a.roles, err = a.cfg.watchRoles(a.log, a.rolesRefused); err != nil {
+		return err
+	}
 	mux := a.mux()
 	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(installer{a}, rpc.Bounded(rpc.MaxRequest)))
-	return a.open(ctx, a.cfg.Control.Listen, a.admit(mux), c.Server(tls.RequireAndVerifyClientCert, "h2", "http/1.1"))
+	return a.open(ctx, a.cfg.Control.Listen, a.admit(mux), true)
 }
 
 // mux is what both ports serve.
@@ -96,45 +132,21 @@ func (a *Agent) dependencies() []monitor.Dependency {
 	}}}
 }
 
-// changes are the calls that need a name of Controllers.
-var changes = []string{vpnv1connect.VpnAgentServiceInstallProcedure, vpnv1connect.VpnServiceSetWeightsProcedure}
-
-// admit refuses changes by certificates that are not named, before it reads the request.
-func (a *Agent) admit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := clientName(r)
-		if !slices.Contains(changes, r.URL.Path) || slices.Contains(a.cfg.Control.Controllers, name) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		a.metrics.refused.WithLabelValues("not-a-controller").Inc()
-		a.log.Warn("weights refused", "client", name, "address", r.RemoteAddr)
-		refused := connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%q may not change weights here; name it in control.controllers of the agent's configuration", name))
-		_ = connect.NewErrorWriter().Write(w, r, refused) // the client may have disconnected
-	})
-}
-
-// clientName is the common name of the certificate that the handshake has verified.
-func clientName(r *http.Request) string {
-	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-		return ""
-	}
-	return r.TLS.PeerCertificates[0].Subject.CommonName
-}
-
-func (a *Agent) open(ctx context.Context, address string, h http.Handler, credentials *tls.Config) error {
+func (a *Agent) open(ctx context.Context, address string, h http.Handler, secure bool) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("open the API: %w", err)
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
 	s.Protocols.SetHTTP1(true)
-	if credentials == nil {
-		s.Protocols.SetUnencryptedHTTP2(true) // gRPC
-	} else {
+	if secure {
 		s.Protocols.SetHTTP2(true)
-		s.TLSConfig = credentials
-		l = tls.NewListener(l, credentials)
+		s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: clientLimits.Calls}
+		s.TLSConfig = a.credentials.Server(tls.RequireAndVerifyClientCert, "h2", "http/1.1")
+		a.conns = bounds.Listen(l, portLimits, func(why bounds.Reason) { a.metrics.closed.WithLabelValues(string(why)).Inc() })
+		l = tls.NewListener(a.credentials.Listen(a.conns), s.TLSConfig)
+	} else {
+		s.Protocols.SetUnencryptedHTTP2(true) // gRPC
 	}
 	a.servers = append(a.servers, s)
 	a.running.Go(func() {

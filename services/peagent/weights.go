@@ -85,6 +85,9 @@ func (a *Agent) installedVersion() *vpnv1.Version {
 
 // reload reads the files of keys and weights again where they have changed. After an error the last ones stay in force.
 func (a *Agent) reload() {
+	if a.roles != nil {
+		a.roles.Get() // which reports those that cannot be used
+	}
 	if modified(a.cfg.Keys, &a.keysRead) {
 		keys, err := management.LoadKeys(a.cfg.Keys)
 		if err == nil {

@@ -155,7 +155,7 @@ func newRealWorld(t *testing.T) (*world, *realRouter) {
 	r := &realRouter{t: t, kernel: kernel, addr: ports.Loopback(t), lsps: &plainLSPs{router: kernel, have: map[int]bool{}}, cfg: routeragent.Configuration{
 		Name: "r1", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: authority.CA},
-		Roles:      map[string]string{"operator": routeragent.RoleOperator},
+		Roles:      map[string]routeragent.Role{"operator": routeragent.RoleOperator},
 		Interfaces: map[string]routeragent.Interface{"ge-a": line, "ge-b": line},
 	}}
 	r.start()

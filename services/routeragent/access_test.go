@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 	"github.com/millrace/millrace/services/routeragent"
 )
 
@@ -109,7 +110,7 @@ func TestReadersAreRefusedWhileMemoryIsShort(t *testing.T) {
 func TestFilesOfAccessAreReadAgain(t *testing.T) {
 	x := newTarget(t)
 	x.stop()
-	x.cfg.Users = usersFile(t, map[string]string{"noc": routeragent.RoleViewer})
+	x.cfg.Users = usersFile(t, map[string]routeragent.Role{"noc": routeragent.RoleViewer})
 	x.start()
 	serial := func() string {
 		c, err := tls.Dial("tcp", x.addr, x.clientTLS("operator"))
@@ -132,13 +133,11 @@ func TestFilesOfAccessAreReadAgain(t *testing.T) {
 	}
 	_, err := x.client.Capabilities(as(t, "noc", "right-noc"), &gnmi.CapabilityRequest{})
 	wantCode(t, err, codes.OK)
-	raw, err := os.ReadFile(usersFile(t, map[string]string{"another": routeragent.RoleViewer}))
+	raw, err := os.ReadFile(usersFile(t, map[string]routeragent.Role{"another": routeragent.RoleViewer}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(x.cfg.Users, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wholefile.Write(t, x.cfg.Users, string(raw))
 	_, err = x.client.Capabilities(as(t, "noc", "right-noc"), &gnmi.CapabilityRequest{})
 	wantCode(t, err, codes.Unauthenticated)
 	_, err = x.client.Capabilities(as(t, "another", "right-another"), &gnmi.CapabilityRequest{})
@@ -150,7 +149,7 @@ func TestTheAuditTrail(t *testing.T) {
 	x := newTarget(t)
 	x.stop()
 	x.cfg.Roles["watcher"] = routeragent.RoleViewer
-	x.cfg.Users = usersFile(t, map[string]string{"noc": routeragent.RoleViewer})
+	x.cfg.Users = usersFile(t, map[string]routeragent.Role{"noc": routeragent.RoleViewer})
 	x.start()
 	const queue = "/qos/queues/queue[name=a]/config/queue-id"
 	x.must(t, "update "+queue+" 1")

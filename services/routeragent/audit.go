@@ -16,7 +16,8 @@ import (
 	"github.com/millrace/millrace/internal/gnmiclient"
 )
 
-// An audit line is written for every login, every call that is refused, and every Set, with client, address and result.
+// An audit line is written for every login, every call that is refused, every stream that is ended, and every Set, with
+// client, address and result.
 const auditMessage = "audit"
 
 func (c client) attributes(call string) []any {
@@ -25,6 +26,10 @@ func (c client) attributes(call string) []any {
 
 func (a *Agent) auditRefusal(c client, call string, err error) {
 	a.deps.Log.Warn(auditMessage, append(c.attributes(call), "event", "refused", "result", status.Code(err).String(), "error", status.Convert(err).Message())...)
+}
+
+func (a *Agent) auditEnd(c client, call string, err error) {
+	a.deps.Log.Warn(auditMessage, append(c.attributes(call), "event", "ended", "result", status.Code(err).String(), "error", status.Convert(err).Message())...)
 }
 
 func (a *Agent) auditLogin(c client, call string) {

@@ -100,7 +100,7 @@ func check03(t *testing.T) {
 	x.refusesToTalk(t, "TLS 1.1", x.dial(tls11))
 
 	x.stop()
-	x.cfg.Users = usersFile(t, map[string]string{"noc": routeragent.RoleViewer, "te": routeragent.RoleOperator})
+	x.cfg.Users = usersFile(t, map[string]routeragent.Role{"noc": routeragent.RoleViewer, "te": routeragent.RoleOperator})
 	x.start()
 	_, err = x.client.Capabilities(as(t, "noc", "right-noc"), &gnmi.CapabilityRequest{})
 	wantCode(t, err, codes.OK)
@@ -139,7 +139,7 @@ func check03(t *testing.T) {
 }
 
 // usersFile makes users whose password is "right-" and their name.
-func usersFile(t *testing.T, roles map[string]string) string {
+func usersFile(t *testing.T, roles map[string]routeragent.Role) string {
 	t.Helper()
 	text := "users:\n"
 	for name, role := range roles {
@@ -147,7 +147,7 @@ func usersFile(t *testing.T, roles map[string]string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text += "  - {name: " + name + ", password: " + string(hash) + ", role: " + role + "}\n"
+		text += "  - {name: " + name + ", password: " + string(hash) + ", role: " + string(role) + "}\n"
 	}
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -163,9 +163,9 @@ func as(t *testing.T, name, password string) context.Context {
 func check04(t *testing.T) {
 	x := newTarget(t)
 	x.stop()
-	x.cfg.Roles = map[string]string{"watcher": routeragent.RoleViewer, "operator": routeragent.RoleOperator}
-	x.cfg.UnitRoles = map[string]string{"te": routeragent.RoleOperator, "noc": routeragent.RoleViewer}
-	x.cfg.Users = usersFile(t, map[string]string{"bob": routeragent.RoleViewer, "eve": routeragent.RoleOperator})
+	x.cfg.Roles = map[string]routeragent.Role{"watcher": routeragent.RoleViewer, "operator": routeragent.RoleOperator}
+	x.cfg.UnitRoles = map[string]routeragent.Role{"te": routeragent.RoleOperator, "noc": routeragent.RoleViewer}
+	x.cfg.Users = usersFile(t, map[string]routeragent.Role{"bob": routeragent.RoleViewer, "eve": routeragent.RoleOperator})
 	x.start()
 	before, config := x.dump(), x.config("/")
 	write := func(ctx context.Context, tc *tls.Config) codes.Code {

@@ -204,7 +204,7 @@ func TestPyGNMI(t *testing.T) {
 	python := thirdparty.Tool(t, "python/bin/python")
 	x := newOutside(t)
 	x.stop()
-	x.cfg.Users = usersFile(t, map[string]string{"py": routeragent.RoleOperator})
+	x.cfg.Users = usersFile(t, map[string]routeragent.Role{"py": routeragent.RoleOperator})
 	x.start()
 	host, port, err := net.SplitHostPort(x.addr)
 	if err != nil {

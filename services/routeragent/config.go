@@ -3,11 +3,14 @@ package routeragent
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/trace"
 )
 
@@ -24,11 +27,11 @@ type Configuration struct {
 	FRRInstance string `yaml:"frr_instance"`
 	// Interfaces give what the kernel cannot tell, by Linux name.
 	Interfaces map[string]Interface `yaml:"interfaces"`
-	// Roles by common name of the client certificate: viewer reads, operator writes. Who is named neither here nor in
-	// UnitRoles may do nothing.
-	Roles map[string]string `yaml:"roles"`
-	// UnitRoles by organizational unit of the client certificate, for common names without a role of their own.
-	UnitRoles map[string]string `yaml:"unit_roles"`
+	// Roles by common name, URI or DNS name of the client certificate: viewer reads, operator writes. Who is named
+	// neither here nor in UnitRoles may do nothing. Both are read again when the file changes; the rest is not.
+	Roles map[string]access.Role `yaml:"roles"`
+	// UnitRoles by organizational unit of the client certificate, for certificates of which no name has a role.
+	UnitRoles map[string]access.Role `yaml:"unit_roles"`
 	// Users is a file of users who log in with username and password
 	// in the metadata of a call; see users.go. Empty for none.
 	Users string `yaml:"users"`
@@ -38,6 +41,11 @@ type Configuration struct {
 	Tracing trace.Configuration `yaml:"tracing"`
 	// Memory in bytes: while the agent holds more, reading calls are refused. Default 1 GiB.
 	Memory uint64 `yaml:"memory"`
+	// SetsPerSecond is how many Sets one client may make in the long run; twenty times as many may come at once.
+	// Default 10.
+	SetsPerSecond float64 `yaml:"sets_per_second"`
+	// file is what this was loaded from; empty: it was made in another way.
+	file string
 }
 
 // TLS names PEM files.
@@ -48,6 +56,9 @@ type TLS struct {
 	CA string `yaml:"ca"`
 	// CRL holds lists of the clients' revoked certificates, signed by CA; empty: none is revoked.
 	CRL string `yaml:"crl"`
+	// CRLOverdue is what a list past its nextUpdate is good for: "use" (default), or "refuse", which refuses every
+	// certificate of its CA.
+	CRLOverdue string `yaml:"crl_overdue"`
 	// ClientCertificates is "required" (default), or "optional": then a user's password will do.
 	ClientCertificates string `yaml:"client_certificates"`
 }
@@ -66,22 +77,29 @@ type Interface struct {
 	Buffer uint64 `yaml:"buffer"`
 }
 
+// Role is what a client may do.
+type Role = access.Role
+
 // Roles a client can have.
 const (
-	RoleViewer   = "viewer"
-	RoleOperator = "operator"
+	RoleViewer   = access.Viewer
+	RoleOperator = access.Operator
 )
 
-const defaultMemory = 1 << 30
+const (
+	defaultMemory = 1 << 30
+	defaultSets   = 10
+)
 
 // DefaultConfiguration is what agent.yaml need not say.
 func DefaultConfiguration() Configuration {
-	return Configuration{Listen: "127.0.0.1:9339", DataDir: "/var/lib/millrace/agent", Memory: defaultMemory}
+	return Configuration{Listen: "127.0.0.1:9339", DataDir: "/var/lib/millrace/agent", Memory: defaultMemory, SetsPerSecond: defaultSets}
 }
 
 // Load reads agent.yaml. Unknown keys are errors; relative file names start at its folder.
 func Load(file string) (Configuration, error) {
 	cfg := DefaultConfiguration()
+	cfg.file = file
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return cfg, fmt.Errorf("read agent configuration: %w", err)
@@ -121,22 +139,31 @@ func (c Configuration) Validate() error {
 	default:
 		return fmt.Errorf("tls.client_certificates is %q; write required or optional", c.TLS.ClientCertificates)
 	}
-	if len(c.Roles)+len(c.UnitRoles) == 0 && c.Users == "" {
+	switch c.TLS.CRLOverdue {
+	case "", mtls.UseOverdue, mtls.RefuseOverdue:
+	default:
+		return fmt.Errorf("tls.crl_overdue is %q; write %s or %s", c.TLS.CRLOverdue, mtls.UseOverdue, mtls.RefuseOverdue)
+	}
+	if c.SetsPerSecond < 0 {
+		return fmt.Errorf("sets_per_second is %g; write a positive number, such as %d", c.SetsPerSecond, defaultSets)
+	}
+	if c.access().Empty() && c.Users == "" {
 		return errors.New("roles is missing: nobody could log in; name who may, by the common name of the client certificate, such as roles: {controller: operator}")
 	}
-	for _, roles := range []map[string]string{c.Roles, c.UnitRoles} {
-		for name, role := range roles {
-			if err := checkRole(role); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-	}
-	return nil
+	return c.access().Check()
 }
 
-func checkRole(role string) error {
-	if role != RoleViewer && role != RoleOperator {
-		return fmt.Errorf("role %q; write viewer or operator", role)
+// access are the roles of certificates.
+func (c Configuration) access() access.Roles { return access.Roles{Names: c.Roles, Units: c.UnitRoles} }
+
+// watchRoles reads the roles again when the file changes that the configuration was loaded from.
+func (c Configuration) watchRoles(log *slog.Logger, refused func(bool)) (*access.Watched[access.Roles], error) {
+	if c.file == "" {
+		return access.Watch(log, refused, func() (access.Roles, error) { return c.access(), nil })
 	}
-	return nil
+	load := func() (access.Roles, error) {
+		now, err := Load(c.file)
+		return now.access(), err
+	}
+	return access.Watch(log, refused, load, c.file)
 }

@@ -16,3 +16,10 @@ func (a *Agent) StopStore() { a.store.Stop() }
 
 // MetricsAddress is where the metrics are served.
 func (a *Agent) MetricsAddress() string { return a.scrape.address }
+
+// Limits of one client, and of one address.
+const (
+	MaxSets       = maxSets
+	MaxPerClient  = maxPerClient
+	MaxPerAddress = maxPerAddress
+)

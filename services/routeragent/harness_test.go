@@ -58,7 +58,7 @@ func newTargetBy(t *testing.T, by *clock) *target {
 	x.cfg = routeragent.Configuration{
 		Name: "r1", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: x.pki.CA},
-		Roles:      map[string]string{"operator": routeragent.RoleOperator},
+		Roles:      map[string]routeragent.Role{"operator": routeragent.RoleOperator},
 		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
 	}
 	x.lsps = &plainLSPs{router: x.router, have: map[int]intent.Tunnel{}}

@@ -1,22 +1,30 @@
 package routeragent
 
 import (
+	"context"
 	"fmt"
-	"net"
 	runtimemetrics "runtime/metrics"
-	"sync"
 	"time"
 
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/millrace/millrace/internal/bounds"
+	service "github.com/millrace/millrace/services/routeragent/gnmi"
 )
 
 // Limits of what others can make the agent hold and do. docs/reference/gnmi.md states them.
 const (
 	maxConnections     = 256
 	maxPerAddress      = 64 // connections
+	maxPerClient       = 32 // connections with its calls: a control plane has one or two for each service and replica
 	maxStreams         = 100
 	maxCalls           = 64       // of one client at a time, subscriptions included
+	maxSets            = 4        // of one client at a time: each may be a message of maxMessage
+	setBurst           = 20       // seconds' worth of Sets that may come at once
 	maxRefusals        = 100      // on one connection, which then is closed
 	maxMessage         = 64 << 20 // enough for a Set of 100,000 prefix pairs; only an operator's is read at all
 	handshakeTimeout   = 10 * time.Second
@@ -25,147 +33,69 @@ const (
 	leastKeepaliveTime = 5 * time.Second  // between a client's own questions
 )
 
-// connections admits a bounded number of connections, in all and from one address.
-type connections struct {
-	net.Listener
-	mu     sync.Mutex
-	open   map[string]*connection // by remote address and port
-	byHost map[string]int
+func (a *Agent) limits() bounds.Limits {
+	return bounds.Limits{Calls: maxCalls, Changes: maxSets, PerSecond: a.cfg.SetsPerSecond, Burst: max(1, int(setBurst*a.cfg.SetsPerSecond)),
+		Places: service.PerClient}
 }
 
-// connection is one that was admitted, and what is known of it.
-type connection struct {
-	net.Conn
-	of   *connections
-	once sync.Once
+var portLimits = bounds.Ports{Total: maxConnections, PerAddress: maxPerAddress, PerClient: maxPerClient, Refusals: maxRefusals}
 
-	mu       sync.Mutex
-	refusals int
-	greeted  map[string]bool // clients whose login was written down
+// full is the answer to a client that there is no room for.
+func full(client string, why bounds.Reason, perSecond float64) error {
+	text := map[bounds.Reason]string{
+		bounds.TooManyCalls:       fmt.Sprintf("has %d calls under way already", maxCalls),
+		bounds.TooManyChanges:     fmt.Sprintf("has %d Sets under way already", maxSets),
+		bounds.TooManyConnections: fmt.Sprintf("makes calls on %d connections already", maxPerClient),
+		bounds.TooFast:            fmt.Sprintf("has made too many Sets: more than %g a second in the long run (sets_per_second)", perSecond),
+	}[why]
+	return status.Errorf(codes.ResourceExhausted, "%q %s", client, text)
 }
 
-func admit(l net.Listener) *connections {
-	return &connections{Listener: l, open: map[string]*connection{}, byHost: map[string]int{}}
-}
-
-// Accept closes what is too much and goes on.
-func (c *connections) Accept() (net.Conn, error) {
-	for {
-		conn, err := c.Listener.Accept()
-		if err != nil {
-			return nil, err
+// pace has Gets of one client wait for one another, and refuses Sets of a client that makes too many, but never one
+// that only ends what an earlier one has begun: the router would return to its old configuration for the want of a
+// confirm.
+func (a *Agent) pace(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	c, _ := ctx.Value(clientKey{}).(client)
+	if set, ok := req.(*gnmi.SetRequest); ok && !ends(set) {
+		if why := a.clients.Change(c.name); why != bounds.Room {
+			a.metrics.refused.WithLabelValues(string(why)).Inc()
+			return nil, full(c.name, why, a.cfg.SetsPerSecond)
 		}
-		if admitted := c.add(conn); admitted != nil {
-			return admitted, nil
-		}
-		_ = conn.Close()
 	}
-}
-
-func (c *connections) add(conn net.Conn) net.Conn {
-	remote := conn.RemoteAddr().String()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.open) >= maxConnections || c.byHost[hostOf(remote)] >= maxPerAddress {
-		return nil
+	if info.FullMethod != gnmi.GNMI_Get_FullMethodName {
+		return next(ctx, req)
 	}
-	out := &connection{Conn: conn, of: c, greeted: map[string]bool{}}
-	c.open[remote] = out
-	c.byHost[hostOf(remote)]++
-	return out
-}
-
-func (c *connections) find(remote string) *connection {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open[remote]
-}
-
-// Close frees the place.
-func (c *connection) Close() error {
-	c.once.Do(func() {
-		remote := c.RemoteAddr().String()
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		delete(c.of.open, remote)
-		if c.of.byHost[hostOf(remote)]--; c.of.byHost[hostOf(remote)] == 0 {
-			delete(c.of.byHost, hostOf(remote))
-		}
-	})
-	return c.Conn.Close()
-}
-
-// refused counts a call that was refused; too many end the connection, since each costs a little until it ends.
-func (c *connection) refused() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	c.refusals++
-	over := c.refusals > maxRefusals
-	c.mu.Unlock()
-	if over {
-		_ = c.Close()
-	}
-}
-
-// greet is true the first time a client makes a call on this connection.
-func (c *connection) greet(who string) bool {
-	if c == nil {
-		return true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	first := !c.greeted[who]
-	if len(c.greeted) < maxRefusals {
-		c.greeted[who] = true
-	}
-	return first
-}
-
-func hostOf(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
+	done, err := a.clients.Turn(ctx, c.name, "Get")
 	if err != nil {
-		return remote
+		return nil, status.FromContextError(err).Err()
 	}
-	return host
+	defer done()
+	return next(ctx, req)
 }
 
-// calls counts the calls of each client that are under way.
-type calls struct {
-	mu  sync.Mutex
-	now map[string]int
-}
-
-func (c *calls) begin(client string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now[client] >= maxCalls {
-		return status.Errorf(codes.ResourceExhausted, "%q has %d calls under way already", client, maxCalls)
+// ends is a Set that confirms or cancels a commit that waits, or gives it more time.
+func ends(set *gnmi.SetRequest) bool {
+	for _, e := range set.GetExtension() {
+		switch e.GetCommit().GetAction().(type) {
+		case *gnmi_ext.Commit_Confirm, *gnmi_ext.Commit_Cancel, *gnmi_ext.Commit_SetRollbackDuration:
+			return true
+		}
 	}
-	if c.now == nil {
-		c.now = map[string]int{}
-	}
-	c.now[client]++
-	return nil
-}
-
-func (c *calls) end(client string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now[client]--; c.now[client] == 0 {
-		delete(c.now, client)
-	}
+	return false
 }
 
 // room refuses to read for a client while the agent holds more than memory allows. What is live was found by the last
 // collection of garbage, so garbage does not count.
 func (a *Agent) room() error {
 	if held := liveHeap(); held > a.cfg.Memory {
+		a.metrics.refused.WithLabelValues(reasonMemory).Inc()
 		return status.Error(codes.ResourceExhausted, fmt.Sprintf("the agent holds %d MiB, more than its limit (memory) of %d; reading calls are refused until it is less", held>>20, a.cfg.Memory>>20))
 	}
 	return nil
 }
+
+// reasonMemory is a label of the metric of refusals.
+const reasonMemory = "memory"
 
 func liveHeap() uint64 {
 	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}

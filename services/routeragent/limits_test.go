@@ -2,7 +2,6 @@ package routeragent
 
 import (
 	"log/slog"
-	"net"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,71 +9,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/millrace/millrace/internal/testkit/await"
 )
-
-// One address may hold so many connections and no more, and one that ends makes room.
-func TestConnectionsFromOneAddressAreBounded(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := admit(l)
-	accepted := make(chan net.Conn, 2*maxPerAddress)
-	go func() {
-		for {
-			conn, err := c.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- conn
-		}
-	}()
-	defer c.Close()
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		return conn
-	}
-	var first net.Conn
-	for i := range maxPerAddress {
-		dial()
-		if conn := await.Value(t, "a connection is accepted", accepted); i == 0 {
-			first = conn
-		}
-	}
-	if _, err := dial().Read(make([]byte, 1)); err == nil || len(accepted) != 0 {
-		t.Errorf("one connection more is not closed: %v", err)
-	}
-	first.Close()
-	first.Close() // twice is once
-	dial()
-	await.Value(t, "a connection is accepted", accepted)
-	if got := len(c.open); got != maxPerAddress {
-		t.Errorf("%d connections are counted", got)
-	}
-}
-
-// Calls that are refused end the connection after some time of it.
-func TestAConnectionOfRefusalsIsClosed(t *testing.T) {
-	near, far := net.Pipe()
-	defer far.Close()
-	c := admit(nil).add(near).(*connection)
-	for range maxRefusals {
-		c.refused()
-	}
-	if c.of.find(near.RemoteAddr().String()) == nil {
-		t.Error("closed too early")
-	}
-	c.refused()
-	if c.of.find(near.RemoteAddr().String()) != nil {
-		t.Error("still open")
-	}
-}
 
 // Guessing costs a processor's time for each guess; one address gets few of them.
 func TestGuessesArePaced(t *testing.T) {
@@ -83,7 +18,7 @@ func TestGuessesArePaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := writeFile(t, "users: [{name: noc, password: "+string(hash)+", role: viewer}]")
-	l, err := newLogins(file, slog.New(slog.DiscardHandler))
+	l, err := newLogins(file, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +57,7 @@ func TestGuessesArePaced(t *testing.T) {
 }
 
 func TestAFileThatIsMissingAtTheStartIsAnError(t *testing.T) {
-	if _, err := newLogins(filepath.Join(t.TempDir(), "none"), slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := newLogins(filepath.Join(t.TempDir(), "none"), slog.New(slog.DiscardHandler), nil); err == nil {
 		t.Error("a users file that is not there is ignored")
 	}
 }

@@ -11,6 +11,10 @@ import (
 type metrics struct {
 	calls      *prometheus.CounterVec
 	reconciled *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+	ended      *prometheus.CounterVec
+	closed     *prometheus.CounterVec
+	unusable   *prometheus.GaugeVec
 	drift      prometheus.GaugeFunc
 }
 
@@ -20,6 +24,14 @@ func newMetrics(r prometheus.Registerer, drifted func() bool, ready monitor.Depe
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "calls_total", Help: "gNMI calls by method and code."}, []string{"method", "code"}),
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "reconciliations_total",
 			Help: "Reconciliations outside of a Set, by result."}, []string{"result"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "refused_calls_total",
+			Help: "Calls refused, by reason: unauthenticated, no-role, role, no-such-call, calls, changes, rate, client-connections, memory."}, []string{"reason"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "ended_streams_total",
+			Help: "Open streams that were ended because their client may not make them any more, by reason: no-role, role."}, []string{"reason"}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "closed_connections_total",
+			Help: "Connections closed for want of room, by reason: address, total, refusals."}, []string{"reason"}),
+		unusable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Name: "files_refused",
+			Help: "1 while changed files cannot be used, and those read before stay in force: users, roles."}, []string{"file"}),
 		drift: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Name: "drift", Help: "1 while the router differs from its configuration."}, func() float64 {
 			if drifted() {
 				return 1
@@ -28,7 +40,7 @@ func newMetrics(r prometheus.Registerer, drifted func() bool, ready monitor.Depe
 		}),
 	}
 	if r != nil {
-		r.MustRegister(m.calls, m.reconciled, m.drift, queues, monitor.Dependencies(ready))
+		r.MustRegister(m.calls, m.reconciled, m.refused, m.ended, m.closed, m.unusable, m.drift, queues, monitor.Dependencies(ready))
 	}
 	return m
 }

@@ -12,7 +12,6 @@ package routeragent
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -27,11 +26,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/bounds"
 	"github.com/millrace/millrace/internal/mtls"
-	"github.com/millrace/millrace/internal/trace"
 	"github.com/millrace/millrace/services/routeragent/apply"
 	"github.com/millrace/millrace/services/routeragent/frr"
 	service "github.com/millrace/millrace/services/routeragent/gnmi"
@@ -70,10 +68,12 @@ type Agent struct {
 	health  *health.Server
 	scrape  scrape
 	users   *logins
+	roles   *access.Watched[access.Roles]
 	// credentials are read again when their files change.
 	credentials *mtls.Credentials
-	conns       *connections
-	calls       calls
+	conns       *bounds.Connections
+	clients     *bounds.Clients
+	streams     streams
 	stop        context.CancelFunc
 	wg          sync.WaitGroup
 }
@@ -83,7 +83,7 @@ func New(cfg Configuration, deps Dependencies) (*Agent, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.Memory = cmp.Or(cfg.Memory, defaultMemory)
+	cfg.Memory, cfg.SetsPerSecond = cmp.Or(cfg.Memory, defaultMemory), cmp.Or(cfg.SetsPerSecond, defaultSets)
 	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}, nil
 }
 
@@ -96,10 +96,11 @@ func (a *Agent) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.users, err = newLogins(a.cfg.Users, a.deps.Log); err != nil {
+	if err := a.open(); err != nil {
 		return err
 	}
-	if err := a.open(); err != nil {
+	if err := a.readAccess(); err != nil {
+		a.kernel.Close()
 		return err
 	}
 	if err := a.store.Recover(ctx); err != nil {
@@ -151,41 +152,6 @@ func (a *Agent) frr() *frr.Router {
 		return nil
 	}
 	return &frr.Router{Vtysh: frr.Vtysh{Instance: a.cfg.FRRInstance}}
-}
-
-func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
-	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Hardware: a.hardware, Log: a.deps.Log,
-		Plan: func() intent.Plan { _, p := a.store.Running(); return p }, Agent: a.self})
-	a.conns = admit(listener)
-	a.server = grpc.NewServer(creds, grpc.InTapHandle(a.admit), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveAnswer}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastKeepaliveTime, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(trace.ServeUnary, a.observe, a.audit), grpc.ChainStreamInterceptor(a.observeStream))
-	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Room: a.room}))
-	a.health = health.NewServer()
-	a.tellHealth()
-	healthpb.RegisterHealthServer(a.server, a.health)
-	reflection.Register(a.server)
-	ctx, stop := context.WithCancel(context.Background())
-	a.stop = stop
-	events, err := a.kernel.Watch(ctx.Done())
-	if err != nil {
-		stop()
-		return errors.Join(err, listener.Close())
-	}
-	if err := a.startScrape(); err != nil {
-		stop()
-		return errors.Join(err, listener.Close())
-	}
-	a.wg.Go(func() { a.watch(ctx, events) })
-	a.wg.Go(func() { a.credentials.Run(ctx) })
-	a.wg.Go(func() {
-		if err := a.server.Serve(a.conns); err != nil {
-			a.deps.Log.Error("gNMI server ended", "error", err)
-		}
-	})
-	a.deps.Log.Info("router agent serves gNMI", "name", a.cfg.Name, "address", listener.Addr().String())
-	return nil
 }
 
 // tellHealth reports whether the router holds its configuration. The agent itself serves either way, as the service

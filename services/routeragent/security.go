@@ -5,18 +5,17 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"path"
+	"net"
 	"slices"
 
-	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/tap"
 
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/mtls"
 )
 
@@ -25,7 +24,7 @@ import (
 // read again when they change, so that certificates are rotated without a restart.
 func (a *Agent) transport() (grpc.ServerOption, error) {
 	files := a.cfg.TLS
-	c, err := mtls.New(mtls.Files{CA: files.CA, Cert: files.Cert, Key: files.Key, CRL: files.CRL},
+	c, err := mtls.New(mtls.Files{CA: files.CA, Cert: files.Cert, Key: files.Key, CRL: files.CRL, CRLOverdue: files.CRLOverdue},
 		mtls.Dependencies{Use: "routeragent", Log: a.deps.Log, Registerer: a.deps.Registerer})
 	if err != nil {
 		return nil, fmt.Errorf("load the agent's certificate and the CA of clients: %w", err)
@@ -40,8 +39,13 @@ func (a *Agent) transport() (grpc.ServerOption, error) {
 
 // client is who makes a call.
 type client struct {
-	name, role, address string
-	by                  string // certificate or password
+	name, address string
+	by            string // certificate or password
+	role          access.Role
+	// now is the role that the client has by the files as they are now.
+	now func() access.Role
+	// abandon ends the call without an answer.
+	abandon context.CancelFunc
 }
 
 type clientKey struct{}
@@ -57,12 +61,14 @@ func (a *Agent) identify(ctx context.Context) (client, error) {
 	case len(name) == 0 && len(password) == 0 && cert != nil,
 		// A name alone proves nothing: it must be the one that the certificate proves.
 		len(name) == 1 && len(password) == 0 && cert != nil && cert.Subject.CommonName == name[0]:
-		who.name, who.role, who.by = cert.Subject.CommonName, a.roleOf(cert), "certificate"
+		who.name, who.by = access.Name(cert), "certificate"
+		who.now = func() access.Role { return a.roles.Get().Of(cert) }
+		who.role = who.now()
 		return who, nil
 	case len(name) == 1 && len(password) == 1:
-		var err error
 		who.name, who.by = name[0], "password"
-		who.role, err = a.users.login(name[0], password[0], hostOf(who.address))
+		user, err := a.users.login(name[0], password[0], hostOf(who.address))
+		who.role, who.now = user.Role, func() access.Role { return a.users.still(user) }
 		return who, err
 	case len(name) == 1:
 		who.name = name[0]
@@ -73,20 +79,6 @@ func (a *Agent) identify(ctx context.Context) (client, error) {
 // given are the values of a key; some clients send an empty one where they have none.
 func given(md metadata.MD, key string) []string {
 	return slices.DeleteFunc(slices.Clone(md.Get(key)), func(v string) bool { return v == "" })
-}
-
-// roleOf is the role of the common name, else of an organizational unit, else none: a certificate says who
-// somebody is, and not what he may do.
-func (a *Agent) roleOf(cert *x509.Certificate) string {
-	if role, ok := a.cfg.Roles[cert.Subject.CommonName]; ok {
-		return role
-	}
-	for _, unit := range cert.Subject.OrganizationalUnit {
-		if role, ok := a.cfg.UnitRoles[unit]; ok {
-			return role
-		}
-	}
-	return ""
 }
 
 func remote(ctx context.Context) string {
@@ -108,63 +100,10 @@ func certificate(ctx context.Context) *x509.Certificate {
 	return info.State.PeerCertificates[0]
 }
 
-// admit decides about a call when its headers have come, before any message of it is read. It lets viewers read and
-// only operators write; a client without a role may do nothing.
-func (a *Agent) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
-	call := path.Base(info.FullMethodName)
-	c, err := a.identify(ctx)
-	if err == nil {
-		err = a.allow(c, call)
-	}
-	conn := a.conns.find(c.address)
+func hostOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
-		conn.refused()
-		a.metrics.calls.WithLabelValues(methodLabel(call), status.Code(err).String()).Inc()
-		a.auditRefusal(c, call, err)
-		return ctx, err
+		return remote
 	}
-	if conn.greet(c.name + " " + c.by) {
-		a.auditLogin(c, call)
-	}
-	context.AfterFunc(ctx, func() { a.calls.end(c.name) })
-	return context.WithValue(ctx, clientKey{}, c), nil
-}
-
-// allow counts the call as under way if it may be made.
-func (a *Agent) allow(c client, call string) error {
-	switch {
-	case c.role == "":
-		return status.Errorf(codes.PermissionDenied, "%q has no role; name it in roles or unit_roles of the agent's configuration", c.name)
-	case call == "Set" && c.role != RoleOperator:
-		return status.Errorf(codes.PermissionDenied, "%q may read and not write: its role is viewer", c.name)
-	case call != "Set":
-		if err := a.room(); err != nil {
-			return err
-		}
-	}
-	return a.calls.begin(c.name)
-}
-
-// methodLabel keeps names that a client made up out of the metrics.
-func methodLabel(call string) string {
-	switch call {
-	case "Capabilities", "Get", "Set", "Subscribe", "Check", "Watch", "List", "ServerReflectionInfo":
-		return call
-	}
-	return "other"
-}
-
-func (a *Agent) observe(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	resp, err := next(ctx, req)
-	if info.FullMethod == gnmi.GNMI_Set_FullMethodName {
-		a.tellHealth()
-	}
-	a.metrics.calls.WithLabelValues(path.Base(info.FullMethod), status.Code(err).String()).Inc()
-	return resp, err
-}
-
-func (a *Agent) observeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	err := next(srv, stream)
-	a.metrics.calls.WithLabelValues(path.Base(info.FullMethod), status.Code(err).String()).Inc()
-	return err
+	return host
 }

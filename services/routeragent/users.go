@@ -14,6 +14,8 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/millrace/millrace/internal/access"
 )
 
 // users are those who may log in with a password. Their file is
@@ -36,44 +38,54 @@ type users struct {
 
 // logins are the users of the file as it is now, and a limit to guessing.
 type logins struct {
-	users   *watched[*users]
+	users   *access.Watched[*users]
 	guesses guesses
 	// comparing holds a place for each bcrypt under way: it takes a processor for a tenth of a second.
 	comparing chan struct{}
 }
 
-func newLogins(file string, log *slog.Logger) (*logins, error) {
+func newLogins(file string, log *slog.Logger, refused func(bool)) (*logins, error) {
 	var files []string
 	if file != "" {
 		files = []string{file}
 	}
-	w, err := watch(log, func() (*users, error) { return readUsers(file) }, files...)
+	w, err := access.Watch(log, refused, func() (*users, error) { return readUsers(file) }, files...)
 	return &logins{users: w, guesses: guesses{now: time.Now}, comparing: make(chan struct{}, 1)}, err
 }
 
-// login gives the role of a user whose password is right.
-func (l *logins) login(name, password, address string) (role string, err error) {
-	u := l.users.get()
-	if role, ok := u.remembered(name, password); ok {
-		return role, nil
+// login gives the user whose password is right.
+func (l *logins) login(name, password, address string) (user, error) {
+	u := l.users.Get()
+	if who, ok := u.remembered(name, password); ok {
+		return who, nil
 	}
 	if !l.guesses.may(address) {
-		return "", status.Error(codes.Unauthenticated, "too many wrong passwords came from this address; wait a minute")
+		return user{}, status.Error(codes.Unauthenticated, "too many wrong passwords came from this address; wait a minute")
 	}
 	l.comparing <- struct{}{}
-	role, ok := u.login(name, password)
+	who, ok := u.login(name, password)
 	<-l.comparing
 	if !ok {
 		l.guesses.wrong(address)
-		return "", status.Error(codes.Unauthenticated, "wrong username or password")
+		return user{}, status.Error(codes.Unauthenticated, "wrong username or password")
 	}
-	return role, nil
+	return who, nil
+}
+
+// still is the role that somebody who has logged in has now: none, once the file has another password, or nobody of
+// that name.
+func (l *logins) still(who user) access.Role {
+	now := l.users.Get().byName[who.Name]
+	if now.Password != who.Password {
+		return ""
+	}
+	return now.Role
 }
 
 type user struct {
-	Name     string `yaml:"name"`
-	Password string `yaml:"password"`
-	Role     string `yaml:"role"`
+	Name     string      `yaml:"name"`
+	Password string      `yaml:"password"`
+	Role     access.Role `yaml:"role"`
 }
 
 // readUsers reads the file; an empty name is no users.
@@ -93,6 +105,9 @@ func readUsers(file string) (*users, error) {
 	if err := yaml.UnmarshalWithOptions(raw, &list, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("users %s: %s", file, yaml.FormatError(err, false, false))
 	}
+	if list.Users == nil {
+		return nil, fmt.Errorf("users %s has no list of users; write users: [] for none", file)
+	}
 	for _, x := range list.Users {
 		if err := u.add(x); err != nil {
 			return nil, fmt.Errorf("users %s: user %q: %w", file, x.Name, err)
@@ -108,32 +123,32 @@ func (u *users) add(x user) error {
 	if _, err := bcrypt.Cost([]byte(x.Password)); err != nil {
 		return fmt.Errorf("password is no bcrypt hash (%w); make one with: htpasswd -nBC 10 %s", err, x.Name)
 	}
-	if err := checkRole(x.Role); err != nil {
+	if err := x.Role.Check(); err != nil {
 		return err
 	}
 	u.byName[x.Name], u.decoy = x, []byte(x.Password)
 	return nil
 }
 
-// remembered gives the role of a user whose password was found right before.
-func (u *users) remembered(name, password string) (role string, ok bool) {
-	return u.byName[name].Role, u.remembers(name, u.digest(name, password))
+// remembered gives the user whose password was found right before.
+func (u *users) remembered(name, password string) (who user, ok bool) {
+	return u.byName[name], u.remembers(name, u.digest(name, password))
 }
 
 // login compares with the hash, and remembers a password that is right.
-func (u *users) login(name, password string) (role string, ok bool) {
+func (u *users) login(name, password string) (who user, ok bool) {
 	x, exists := u.byName[name]
 	hash := u.decoy
 	if exists {
 		hash = []byte(x.Password)
 	}
 	if bcrypt.CompareHashAndPassword(hash, []byte(password)) != nil || !exists {
-		return "", false
+		return user{}, false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.known[name] = u.digest(name, password)
-	return x.Role, true
+	return x, true
 }
 
 func (u *users) digest(name, password string) (out [sha256.Size]byte) {

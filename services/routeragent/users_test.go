@@ -30,6 +30,7 @@ func TestUsersFilesThatAreRefused(t *testing.T) {
 		"a name twice":            {"users: [{name: a, " + good + ", {name: a, " + good + "]", "name of its own"},
 		"a role nobody has":       {"users: [{name: a, password: " + string(hash) + ", role: root}]", "viewer or operator"},
 		"a key that is misspelt":  {"users: [{nam: a, " + good + "]", "nam"},
+		"a file that was emptied": {"", "no list of users"},
 	} {
 		if _, err := readUsers(writeFile(t, c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -57,6 +58,8 @@ func TestConfigurationsOfAccessThatAreRefused(t *testing.T) {
 		"no TLS":                             {"name: r1", "no plaintext mode"},
 		"no roles":                           {start + "}", "roles: {controller: operator}"},
 		"a role nobody has":                  {start + "}\nunit_roles: {te: root}", "viewer or operator"},
+		"an overdue CRL good for nothing":    {start + ", crl_overdue: ignore}\nroles: {a: viewer}", "write use or refuse"},
+		"fewer Sets than none":               {start + "}\nroles: {a: viewer}\nsets_per_second: -1", "positive number"},
 	} {
 		if _, err := Load(writeFile(t, c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

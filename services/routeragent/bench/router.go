@@ -77,7 +77,7 @@ func newTarget(b *bed) (*target, error) {
 	agent, err := routeragent.New(routeragent.Configuration{
 		Name: "r1", DataDir: b.TempDir(), FRRInstance: "none", TLS: routeragent.TLS{Cert: cert, Key: key, CA: keys.CA},
 		Interfaces: map[string]routeragent.Interface{"ge-a": line, "ge-b": line},
-		Roles:      map[string]string{"operator": routeragent.RoleOperator},
+		Roles:      map[string]routeragent.Role{"operator": routeragent.RoleOperator},
 	}, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l})
 	if err != nil {
 		return nil, err

@@ -59,9 +59,13 @@ type Server struct {
 	maxAnswer int
 }
 
+// PerClient is how many answers to Get one client should have in the making: a slow one of state must not hold up
+// another of configuration. There is room for one more, so that no client takes all.
+const PerClient = 2
+
 // Limits of Get, which unlike Subscribe has its answer in memory whole.
 const (
-	maxBuilding = 2
+	maxBuilding = PerClient + 1
 	maxAnswer   = 64 << 20
 )
 
