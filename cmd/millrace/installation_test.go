@@ -41,7 +41,7 @@ func TestJoined(t *testing.T) {
 }
 
 // TestTwoInstallationsOnOneEtcd: a replica joins, another installation is refused with a sentence, and nothing of it
-// has run; what the operator is told to do lets it in.
+// has run; what the sentence says to do lets it in.
 func TestTwoInstallationsOnOneEtcd(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	named := func(name string) *machine {

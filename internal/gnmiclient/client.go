@@ -99,8 +99,8 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 const unbounded = 20 * time.Second
 
 // attempt is how long one attempt to connect may take, TCP, TLS and the preface of HTTP/2 together: as long as the
-// caller waits. One that is given up earlier fails the call although its time is not over, and on a path of 2 s, or to a
-// router that is busy, every attempt would.
+// caller waits. One that is given up earlier fails the call although its time is not over; on a path of 2 s, or to a
+// busy router, every attempt would.
 func attempt(ctx context.Context, now time.Time) time.Duration {
 	if end, bounded := ctx.Deadline(); bounded {
 		return end.Sub(now)

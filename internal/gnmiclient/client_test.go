@@ -56,7 +56,8 @@ func TestGetReadsOneDocument(t *testing.T) {
 	}
 }
 
-// TestAnAttemptLastsAsLongAsItsCaller: one to a router that is slow, or far, was given up after 5 s, and the call with it.
+// TestAnAttemptLastsAsLongAsItsCaller: one to a slow or distant router ended after 5 s, and with it the
+// call.
 func TestAnAttemptLastsAsLongAsItsCaller(t *testing.T) {
 	s, certs := startServer(t)
 	for _, patience := range []time.Duration{0, time.Minute, time.Hour} {
