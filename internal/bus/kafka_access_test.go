@@ -61,7 +61,7 @@ func ready(t *testing.T, b *bus.Kafka, says ...string) {
 		}
 		return true
 	})
-	if strings.Contains(last, "secret") {
+	if strings.Contains(last, "swordfish") {
 		t.Errorf("readiness says %q, and in it the password", last)
 	}
 }
@@ -81,8 +81,8 @@ func goes(t *testing.T, cfg bus.KafkaConfiguration) {
 
 func eachMechanism(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
 	for _, mechanism := range []string{bus.MechanismScramSHA256, bus.MechanismScramSHA512} {
-		cfg, who := as(t, cfg, broker, mechanism, "secret")
-		broker.SetPassword(t, who.name, "secret")
+		cfg, who := as(t, cfg, broker, mechanism, "swordfish")
+		broker.SetPassword(t, who.name, "swordfish")
 		broker.Grant(t, who.name, cfg.Prefix, []string{cfg.Prefix}, rights...)
 		goes(t, cfg)
 	}
@@ -93,8 +93,8 @@ func eachMechanism(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broke
 }
 
 func wrongPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
-	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA256, "wrong secret")
-	broker.SetPassword(t, who.name, "right secret")
+	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA256, "wrong swordfish")
+	broker.SetPassword(t, who.name, "right swordfish")
 	broker.Grant(t, who.name, cfg.Prefix, []string{cfg.Prefix}, rights...)
 	b := open(t, cfg)
 	defer b.Close()
@@ -106,7 +106,7 @@ func wrongPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broke
 		t.Fatal(err)
 	}
 	ready(t, b, "refuses user", who.file)
-	who.write(t, "right secret")
+	who.write(t, "right swordfish")
 	ready(t, b)
 	r := newRecorder()
 	subscribe(t, b, bus.TopicEvents, "g", r.take)
@@ -141,7 +141,7 @@ func replacedPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Br
 }
 
 func anotherCA(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
-	cfg, _ = as(t, cfg, broker, bus.MechanismScramSHA512, "secret")
+	cfg, _ = as(t, cfg, broker, bus.MechanismScramSHA512, "swordfish")
 	cfg.TLS = of(&tls.Config{RootCAs: pki.New(t).Pool(), MinVersion: tls.VersionTLS12})
 	b := open(t, cfg)
 	defer b.Close()
@@ -149,8 +149,8 @@ func anotherCA(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
 }
 
 func mayNot(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
-	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA256, "secret")
-	broker.SetPassword(t, who.name, "secret")
+	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA256, "swordfish")
+	broker.SetPassword(t, who.name, "swordfish")
 	b := open(t, cfg)
 	defer b.Close()
 	if err := b.Publish(t.Context(), bus.TopicEvents, "key", &eventv1.Event{}); err == nil || !strings.Contains(err.Error(), "TOPIC_AUTHORIZATION_FAILED") {
@@ -173,8 +173,8 @@ func madeForUser(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker)
 			t.Fatal(err)
 		}
 	}
-	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA256, "secret")
-	broker.SetPassword(t, who.name, "secret")
+	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA256, "swordfish")
+	broker.SetPassword(t, who.name, "swordfish")
 	broker.Grant(t, who.name, cfg.Prefix, []string{cfg.Prefix}, kadm.OpRead, kadm.OpWrite, kadm.OpDescribe, kadm.OpDescribeConfigs)
 	goes(t, cfg)
 }

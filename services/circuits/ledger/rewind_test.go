@@ -26,10 +26,10 @@ func dialled(t *testing.T, server *etcd.Server) *state.Store {
 	return s
 }
 
-// TestABookOfLastWeek: an etcd is put back as it was, under a replica that has followed it since. What was booked since
-// is not there any more, and has no capacity; what another replica wrote at a revision that this one has seen is not taken
-// for what was written there; and a booking is in the book when it is answered, though its revision is an earlier one
-// than those that were seen.
+// TestABookOfLastWeek: an etcd is put back as it was, under a replica that has followed it since. What was booked
+// since is not there any more, and has no capacity; what another replica wrote at a revision that this one has seen is
+// not taken for what was written there; and a booking is in the book when it is answered, though its revision is an
+// earlier one than those that were seen.
 func TestABookOfLastWeek(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	r := ready(t, start(t, dialled(t, server)))
