@@ -117,8 +117,8 @@ func wrongPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broke
 // replacedPassword: the broker has a new password first, and has clients log in again; the file follows. What was
 // published until then is taken.
 func replacedPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
-	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA512, "old secret")
-	broker.SetPassword(t, who.name, "old secret")
+	cfg, who := as(t, cfg, broker, bus.MechanismScramSHA512, "old swordfish")
+	broker.SetPassword(t, who.name, "old swordfish")
 	broker.Grant(t, who.name, cfg.Prefix, []string{cfg.Prefix}, rights...)
 	b, r := open(t, cfg), newRecorder()
 	defer b.Close()
@@ -126,7 +126,7 @@ func replacedPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Br
 	publish(t, b, bus.TopicEvents, "key", "before")
 	r.until(t, func(got []taken) bool { return len(got) == 1 })
 
-	broker.SetPassword(t, who.name, "new secret")
+	broker.SetPassword(t, who.name, "new swordfish")
 	ready(t, b, "refuses user "+who.name+" by SCRAM-SHA-512")
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -134,7 +134,7 @@ func replacedPassword(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Br
 			return b.Publish(t.Context(), bus.TopicEvents, "key", &eventv1.Event{Text: "after"}) == nil
 		})
 	})
-	who.write(t, "new secret")
+	who.write(t, "new swordfish")
 	sending.Wait()
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 2 })
 	ready(t, b)
