@@ -83,11 +83,11 @@ func buildFlow(p *process, cfg flow.Configuration) (lifecycle.Component, error) 
 }
 
 func buildTelemetry(p *process, cfg telemetry.Configuration) (lifecycle.Component, error) {
-	return telemetry.New(cfg, telemetry.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	return telemetry.New(cfg, telemetry.Dependencies{Inventory: p.devices, TLS: p.tls, State: p.shared, Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
 func buildTopology(p *process, cfg topology.Configuration) (lifecycle.Component, error) {
-	return topology.New(cfg, topology.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	return topology.New(cfg, topology.Dependencies{Inventory: p.devices, TLS: p.tls, State: p.shared, Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
 func buildPaths(p *process, cfg paths.Configuration) (lifecycle.Component, error) {

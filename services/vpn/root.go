@@ -13,7 +13,6 @@ package vpn
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -31,6 +30,10 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
+
+// KeyLeader is held by the replica that follows the policy file. Replicas whose files differ, for example while the
+// file is being replaced on one of them, would otherwise replace each other's weights once a second.
+const KeyLeader = "vpn/leader"
 
 // Dependencies of the service.
 type Dependencies struct {
@@ -53,7 +56,7 @@ type Component struct {
 	records records
 	library library
 	routes  routes
-	leader  leader
+	leader  *state.Leader
 	pes     []*pe
 
 	// changing serialises changes of this process; etcd refuses a concurrent change of another one.
@@ -84,7 +87,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	c := &Component{
 		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log),
 		records: records{store: deps.State, keep: cfg.History}, library: library{cfg.Dir},
-		routes: routes{paths: deps.Paths}, leader: leader{store: deps.State, name: rand.Text()},
+		routes: routes{paths: deps.Paths}, leader: state.NewLeader(deps.State, KeyLeader, state.Replica()),
 	}
 	c.metrics = newMetrics(deps.Registerer, c)
 	for _, d := range deps.Inventory.Devices {
@@ -115,7 +118,7 @@ func (c *Component) Start(ctx context.Context) error {
 // Stop ends polling. PEs keep their weights.
 func (c *Component) Stop(ctx context.Context) error {
 	err := c.loops.Stop(ctx)
-	c.leader.resign()
+	c.leader.Resign()
 	return err
 }
 
