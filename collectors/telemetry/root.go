@@ -77,7 +77,7 @@ func (c *Component) Start(ctx context.Context) error {
 		c.assign([]string{c.name})
 		return nil
 	}
-	c.loops.Go(func(ctx context.Context) { c.deps.State.Members(ctx, membersPrefix, c.name, c.assign) })
+	c.loops.Go(func(ctx context.Context) { c.deps.State.Members(ctx, MembersPrefix, c.name, c.assign) })
 	return nil
 }
 

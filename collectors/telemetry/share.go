@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// membersPrefix lists the replicas that live, devicesPrefix how each router is read, for all replicas to tell.
-	membersPrefix = "telemetry/members/"
+	// MembersPrefix lists the replicas that live, devicesPrefix how each router is read, for all replicas to tell.
+	MembersPrefix = "telemetry/members/"
 	devicesPrefix = "telemetry/devices/"
 	// recordTimeout bounds what etcd may take: it does not hold up a stream for longer.
 	recordTimeout = 2 * time.Second

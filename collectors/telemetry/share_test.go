@@ -123,8 +123,8 @@ func says(t *testing.T, c *Component) map[string][]string {
 	return by
 }
 
-// Replicas share the routers: each is read, and by one. When a replica ends, or one whose host has died is no member any
-// more, those that are left read what it had. Each replica tells of all routers.
+// Replicas share the routers: each is read, and by one. When a replica ends, or one whose host has died is no member
+// any more, those that are left read what it had. Each replica reports all routers.
 func TestReplicasShareTheRouters(t *testing.T) {
 	const routers = 8
 	s := newSharing(t, routers)
@@ -154,7 +154,7 @@ func TestReplicasShareTheRouters(t *testing.T) {
 	for partition.Owner([]string{a.name, name}, s.devices[0].Name) != name {
 		name += "'"
 	}
-	dead, err := s.store.Lock(t.Context(), name, time.Hour, membersPrefix+name)
+	dead, err := s.store.Lock(t.Context(), name, time.Hour, MembersPrefix+name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@
 // In: the names of the replicas that live, and of what is to be done. Out: who does it. Next: collectors/telemetry.
 //
 // It is rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM
-// Transactions on Networking 6(1), 1998): each pair of a replica and a key has a weight, the heaviest replica has the
-// key. When a replica goes, only its keys move, and spread over all others; when one comes, only those move that it has.
+// Transactions on Networking 6(1), 1998): each pair of a replica and a key has a weight, and the heaviest replica has
+// the key. When a replica goes, only its keys move, and spread over all others; when one comes, only those move that it
+// has.
 package partition
 
 import (

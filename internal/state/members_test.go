@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/etcd"
 )
 
-// member keeps what a replica is told.
+// member keeps what a replica hears.
 type member struct {
 	mu    sync.Mutex
 	names []string

@@ -49,7 +49,7 @@ A role can be limited to a scope: some routers, VPNs and policies ([identity](id
 the last column: what of the request has to be within the scope, or which lists of the answer are filtered by it. *refused* changes what no scope can name, and is for
 roles without a scope alone. *whole* is read whole, and the answer says so. *own* is about the caller's own login.
 
-Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/` and `/debug/log-level`" + ` the role admin.
+Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/replicas`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/` and `/debug/log-level`" + ` the role admin.
 `
 
 func main() { write(os.Stdout) }
