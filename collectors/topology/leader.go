@@ -39,9 +39,10 @@ const (
 
 // turns is what one replica remembers from one turn to the next.
 type turns struct {
-	// last is when it read, failed how many readings in a row brought nothing.
+	// last is when it read, failed how many readings in a row brought nothing since it leads; broken: the last did.
 	last   time.Time
 	failed int
+	broken bool
 	// back is until when it lets others lead.
 	back time.Time
 }
@@ -60,7 +61,9 @@ func (t turns) after(now time.Time, err error, cfg Configuration) (next turns, s
 	if err == nil {
 		return next, false
 	}
-	if next.failed = t.failed + 1; next.failed < leaderTries {
+	next.broken = true
+	if t.failed+1 < leaderTries {
+		next.failed = t.failed + 1
 		return next, false
 	}
 	next.back = now.Add(3 * cfg.look())
@@ -77,7 +80,7 @@ func (c *Component) turn(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err != nil && c.turns.failed == 0 {
+	if err != nil && !c.turns.broken {
 		c.deps.Log.WarnContext(ctx, "topology not read; the last one stays", "error", err)
 	}
 	stand := false

@@ -94,10 +94,10 @@ func TestTurns(t *testing.T) {
 			t.Errorf("after %d readings that failed it stands back: %t", i, stand)
 		}
 	}
-	if !is.back.After(now) || is.back.After(now.Add(cfg.Interval)) {
+	if is.failed != 0 || !is.broken || !is.back.After(now) || is.back.After(now.Add(cfg.Interval)) {
 		t.Errorf("it stands back until %s after now: longer than another replica takes to look, and less than an interval", is.back.Sub(now))
 	}
-	if is, stand = is.after(now, nil, cfg); stand || is.failed != 0 || !is.back.IsZero() {
+	if is, stand = is.after(now, nil, cfg); stand || is.failed != 0 || is.broken || !is.back.IsZero() {
 		t.Errorf("after one that succeeded: %+v", is)
 	}
 }

@@ -35,6 +35,9 @@ import (
 // file is being replaced on one of them, would otherwise replace each other's weights once a second.
 const KeyLeader = "vpn/leader"
 
+// keyReporter is held by the replica that raises the events of a rollout.
+const keyReporter = "vpn/reporter"
+
 // Dependencies of the service.
 type Dependencies struct {
 	Inventory *device.Inventory
@@ -57,7 +60,9 @@ type Component struct {
 	library library
 	routes  routes
 	leader  *state.Leader
-	pes     []*pe
+	// reporter is apart from leader: a replica that cannot read the policy file does not lead, and may report.
+	reporter *state.Leader
+	pes      []*pe
 
 	// changing serialises changes of this process; etcd refuses a concurrent change of another one.
 	changing sync.Mutex
@@ -88,6 +93,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log),
 		records: records{store: deps.State, keep: cfg.History}, library: library{cfg.Dir},
 		routes: routes{paths: deps.Paths}, leader: state.NewLeader(deps.State, KeyLeader, state.Replica()),
+		reporter: state.NewLeader(deps.State, keyReporter, state.Replica()),
 	}
 	c.metrics = newMetrics(deps.Registerer, c)
 	for _, d := range deps.Inventory.Devices {
@@ -119,6 +125,7 @@ func (c *Component) Start(ctx context.Context) error {
 func (c *Component) Stop(ctx context.Context) error {
 	err := c.loops.Stop(ctx)
 	c.leader.Resign()
+	c.reporter.Resign()
 	return err
 }
 

@@ -273,6 +273,34 @@ func TestTwoProcessesMakeOneHistory(t *testing.T) {
 	w.wantWeights(map[string]float64{"red": 19, "blue": 19})
 }
 
+// TestOneReplicaReports: what all PEs have is raised once, not by each replica.
+func TestOneReplicaReports(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := []*service{w.start(w.following("shares")), w.start(w.following("shares"))}
+	for _, one := range s {
+		one.all(1)
+	}
+	s[0].set("red", 8)
+	for _, one := range s {
+		one.all(2)
+	}
+	w.tells("vpn-weights-installed", "version 2")
+	for range 20 {
+		s[0].comp.reconcile(t.Context())
+		s[1].comp.reconcile(t.Context())
+	}
+	said := map[string]int{}
+	for _, text := range w.said.of("vpn-weights-installed") {
+		said[text]++
+	}
+	for text, n := range said {
+		if n != 1 {
+			t.Errorf("%d times: %s", n, text)
+		}
+	}
+}
+
 // TestReplicasWithDifferentFilesDoNotTakeTurns: one of them leads. When it goes, the other's file counts.
 func TestReplicasWithDifferentFilesDoNotTakeTurns(t *testing.T) {
 	w := newWorld(t)
