@@ -141,6 +141,19 @@ func (c *Component) inForce() *vpnv1.Change {
 	return c.current
 }
 
+// newer is the change in force, read anew: another replica may have made one since this one was read, and installed it.
+// While etcd does not answer the last one read stays in force.
+func (c *Component) newer(ctx context.Context, known *vpnv1.Change) *vpnv1.Change {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	newest, err := c.records.newest(ctx)
+	if err != nil {
+		return known
+	}
+	c.adopt(newest)
+	return c.inForce()
+}
+
 // adopt makes a change the one in force and triggers its installation on every PE.
 func (c *Component) adopt(newest *vpnv1.Change) {
 	c.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
@@ -299,6 +300,25 @@ func TestOneReplicaReports(t *testing.T) {
 			t.Errorf("%d times: %s", n, text)
 		}
 	}
+}
+
+// TestAReplicaThatIsBehindReinstallsNothing: a PE that has a version which this replica has not read yet keeps it.
+func TestAReplicaThatIsBehindReinstallsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	ahead := w.start(w.following("shares"))
+	ahead.all(1)
+	behind := w.start(func(c *Configuration) { c.Interval = time.Hour }) // it reads changes at its start only
+	behind.all(1)
+	ahead.set("red", 8)
+	ahead.all(2)
+	for _, p := range behind.comp.pes {
+		p.poll(t.Context())
+	}
+	if all := w.said.of("vpn-weights-reinstalled"); len(all) != 0 {
+		t.Errorf("the replica that is behind: %q", all)
+	}
+	behind.all(2)
 }
 
 // TestReplicasWithDifferentFilesDoNotTakeTurns: one of them leads. When it goes, the other's file counts.
