@@ -104,6 +104,7 @@ generate: setup $(STAMPS)/boards ## Regenerate Go, TypeScript and Python from pr
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference metrics > docs/reference/metrics.md
+	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference replicas > docs/reference/replicas.md
 	@cp tools/boards/*.ts tools/boards/tsconfig.json .cache/boards/ && cd .cache/boards && PATH="$(NODE_DIR):$$PATH" node_modules/.bin/tsc
 	@PATH="$(NODE_DIR):$$PATH" node .cache/boards/out/build.js deploy/grafana
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md

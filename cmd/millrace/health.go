@@ -59,7 +59,7 @@ func (p *process) pages() []dashboard.Mount {
 	ready := monitor.Dependencies(p.dependencies)
 	return []dashboard.Mount{
 		page("GET /ready", rights.Nobody, ready), page("GET /readyz", rights.Nobody, ready),
-		versionPage(), page("GET "+monitor.ProfilesPath, rights.Admin, p.administrators(monitor.Profiles())),
+		versionPage(), p.sharingPage(), page("GET "+monitor.ProfilesPath, rights.Admin, p.administrators(monitor.Profiles())),
 		page("GET "+logging.Path, rights.Admin, p.administrators(p.logging)), page("POST "+logging.Path, rights.Admin, p.administrators(p.logging)),
 	}
 }

@@ -44,6 +44,7 @@ func root() *cobra.Command {
 		backupCommand(),
 		restoreCommand(),
 		readyCommand(),
+		replicasCommand(),
 		doctorCommand(),
 		supportBundleCommand(),
 		caCommand(),

@@ -41,6 +41,9 @@ type process struct {
 	metrics *prometheus.Registry
 	bus     bus.Bus
 	state   *state.Store
+	// shared is where replicas share their work and elect leaders; nil where etcd is within the process, which then
+	// has no replica.
+	shared  *state.Store
 	devices *device.Inventory
 	tls     *tls.Config
 	// name is the service's that is hosted, and the dashboard's where all are: its port is the process's.
@@ -139,26 +142,12 @@ func (p *process) messagesLost(topic, group string, messages int64) {
 
 // openState starts or reaches etcd, where a hosted service keeps state there.
 func (p *process) openState(ctx context.Context) error {
-	if !p.logins() && !slices.ContainsFunc(services(), func(s service) bool { return p.hosted[s.name] && s.state }) {
-		return nil
-	}
+	keeps := p.logins() || slices.ContainsFunc(services(), func(s service) bool { return p.hosted[s.name] && s.state })
 	if len(p.cfg.Etcd.Endpoints) > 0 {
-		store, credentials, err := p.cfg.Etcd.dial(p.mtls())
-		if err != nil {
-			return err
-		}
-		p.state = store
-		if credentials != nil {
-			p.renew(credentials)
-		}
-		p.closers = append(p.closers, func(context.Context) error { return store.Close() })
-		if err := p.awaitWhole(ctx); err != nil {
-			return err
-		}
-		if err := claim(ctx, store, p.installation()); err != nil {
-			return err
-		}
-		return p.keepState(ctx, nil)
+		return p.dialState(ctx, keeps)
+	}
+	if !keeps {
+		return nil
 	}
 	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"), state.Quota(p.cfg.Etcd.Quota))
 	if err := embedded.Start(ctx); err != nil {
@@ -168,6 +157,31 @@ func (p *process) openState(ctx context.Context) error {
 	p.watch(embedded.Failed())
 	p.closers = append(p.closers, embedded.Stop)
 	return p.keepState(ctx, embedded.Defragment)
+}
+
+// dialState connects to an etcd cluster. A process that keeps nothing there starts and is ready without it, too: it
+// only shares its work.
+func (p *process) dialState(ctx context.Context, keeps bool) error {
+	store, credentials, err := p.cfg.Etcd.dial(p.mtls())
+	if err != nil {
+		return err
+	}
+	p.shared = store
+	if credentials != nil {
+		p.renew(credentials)
+	}
+	p.closers = append(p.closers, func(context.Context) error { return store.Close() })
+	if !keeps {
+		return nil
+	}
+	p.state = store
+	if err := p.awaitWhole(ctx); err != nil {
+		return err
+	}
+	if err := claim(ctx, store, p.installation()); err != nil {
+		return err
+	}
+	return p.keepState(ctx, nil)
 }
 
 const (

@@ -24,7 +24,7 @@ func referenceCommand() *cobra.Command {
 			describe(w, cmd.Root())
 		},
 	}
-	command.AddCommand(referenceMetricsCommand())
+	command.AddCommand(referenceMetricsCommand(), referenceReplicasCommand())
 	return command
 }
 

@@ -79,15 +79,15 @@ func buildFlowstore(p *process, cfg flowstore.Configuration) (lifecycle.Componen
 }
 
 func buildFlow(p *process, cfg flow.Configuration) (lifecycle.Component, error) {
-	return flow.New(cfg, flow.Dependencies{Bus: p.bus, Inventory: p.devices, Log: p.log, Registerer: p.metrics})
+	return flow.New(cfg, flow.Dependencies{Bus: p.bus, State: p.shared, Inventory: p.devices, Log: p.log, Registerer: p.metrics})
 }
 
 func buildTelemetry(p *process, cfg telemetry.Configuration) (lifecycle.Component, error) {
-	return telemetry.New(cfg, telemetry.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	return telemetry.New(cfg, telemetry.Dependencies{Inventory: p.devices, TLS: p.tls, State: p.shared, Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
 func buildTopology(p *process, cfg topology.Configuration) (lifecycle.Component, error) {
-	return topology.New(cfg, topology.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	return topology.New(cfg, topology.Dependencies{Inventory: p.devices, TLS: p.tls, State: p.shared, Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
 func buildPaths(p *process, cfg paths.Configuration) (lifecycle.Component, error) {

@@ -26,12 +26,15 @@ import (
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
 // Dependencies of the collector.
 type Dependencies struct {
 	Bus bus.Bus
+	// State is where collectors tell each other templates and rates, for exporters that move; nil: they do not.
+	State *state.Store
 	// Inventory lists the exporters that are heard, unless the configuration says any.
 	Inventory  *device.Inventory
 	Log        *slog.Logger
@@ -54,6 +57,7 @@ type Component struct {
 	events    *events.Publisher
 	told      loss   // by events
 	saved     []byte // the state as it is in its file
+	common    common
 
 	loops     lifecycle.Loops // the sockets' readers and the regular flush
 	publisher sync.WaitGroup
@@ -111,6 +115,10 @@ func (c *Component) Start(ctx context.Context) error {
 	c.loops.Every(warnEvery, func(context.Context) { c.warnOfStrangers() })
 	c.loops.Every(tellEvery, c.tellOfLoss)
 	c.loops.Every(saveEvery, func(context.Context) { c.saveState() })
+	if c.deps.State != nil {
+		c.loops.Every(shareEvery, c.tellOthers)
+		c.loops.Go(c.hearOthers)
+	}
 	for _, s := range c.sockets {
 		c.loops.Go(func(context.Context) { c.receive(s) })
 	}

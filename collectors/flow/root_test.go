@@ -29,6 +29,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -49,6 +50,12 @@ type rig struct {
 
 func newRig(t *testing.T, change func(*Configuration)) *rig {
 	t.Helper()
+	return newRigIn(t, nil, change)
+}
+
+// newRigIn is one that shares what exporters tell in a store.
+func newRigIn(t *testing.T, store *state.Store, change func(*Configuration)) *rig {
+	t.Helper()
 	b := bus.NewMemory()
 	r := &rig{t: t, reg: prometheus.NewRegistry(), came: make(chan struct{}, 1000)}
 	if err := b.Subscribe(t.Context(), bus.TopicFlows, bus.Keepers[bus.TopicFlows], r.take); err != nil {
@@ -63,7 +70,7 @@ func newRig(t *testing.T, change func(*Configuration)) *rig {
 		change(&cfg)
 	}
 	var err error
-	r.comp, err = New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: r.reg})
+	r.comp, err = New(cfg, Dependencies{Bus: b, State: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: r.reg})
 	if err != nil {
 		t.Fatal(err)
 	}

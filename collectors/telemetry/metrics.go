@@ -11,6 +11,7 @@ type metrics struct {
 	counters   *prometheus.CounterVec
 	unreadable *prometheus.CounterVec
 	wrongTimes *prometheus.CounterVec
+	own        prometheus.Gauge
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -18,6 +19,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	f := promauto.With(r)
 	device := []string{"device"}
 	return &metrics{
+		own: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_collectors_telemetry_own_devices",
+			Help: "Routers that this replica reads, of those that it shares with others.",
+		}),
 		connected: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "millrace_collectors_telemetry_connected",
 			Help: "1 while counters of the device come in.",

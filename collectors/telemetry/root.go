@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 )
@@ -30,13 +31,15 @@ import (
 type Dependencies struct {
 	Inventory *device.Inventory
 	// TLS is the controller's client credentials, such as (*device.Inventory).ClientTLS.
-	TLS        *tls.Config
+	TLS *tls.Config
+	// State is where replicas share the routers; nil: this one reads all.
+	State      *state.Store
 	Bus        bus.Bus
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Component watches every device of the inventory, each on its own.
+// Component watches every device of the inventory that is its own, each by itself.
 type Component struct {
 	cfg      Configuration
 	deps     Dependencies
@@ -46,6 +49,9 @@ type Component struct {
 	loops    lifecycle.Loops
 	// silence is how long a stream may bring nothing.
 	silence time.Duration
+	// name is this replica's; share has which routers are its own.
+	name  string
+	share share
 }
 
 // New checks the configuration and is otherwise inert.
@@ -54,7 +60,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{
-		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), silence: cfg.silence(),
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), silence: cfg.silence(), name: state.Replica(),
 		events: events.NewPublisher(deps.Bus, deps.Log),
 	}
 	for _, d := range deps.Inventory.Devices {
@@ -66,9 +72,12 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 // Start begins to connect; routers that are not there yet are tried until they are.
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
-	for _, w := range c.watchers {
-		c.loops.Go(w.run)
+	c.share.forget()
+	if c.deps.State == nil {
+		c.assign([]string{c.name})
+		return nil
 	}
+	c.loops.Go(func(ctx context.Context) { c.deps.State.Members(ctx, MembersPrefix, c.name, c.assign) })
 	return nil
 }
 
@@ -84,10 +93,11 @@ func (c *Component) Handler() (string, http.Handler) {
 type api struct{ c *Component }
 
 // Devices implements TelemetryCollectorService.
-func (a *api) Devices(context.Context, *connect.Request[telemetryv1.DevicesRequest]) (*connect.Response[telemetryv1.DevicesResponse], error) {
+func (a *api) Devices(ctx context.Context, _ *connect.Request[telemetryv1.DevicesRequest]) (*connect.Response[telemetryv1.DevicesResponse], error) {
 	out := &telemetryv1.DevicesResponse{}
+	elsewhere := a.c.elsewhere(ctx)
 	for _, w := range a.c.watchers {
-		out.Devices = append(out.Devices, w.report())
+		out.Devices = append(out.Devices, a.c.reportOf(w, elsewhere))
 	}
 	return connect.NewResponse(out), nil
 }

@@ -25,12 +25,15 @@ type watcher struct {
 	c      *Component
 	device device.Device
 
+	// running lets one run go on at a time: a router that comes back is not read before its last stream has ended.
+	running sync.Mutex
+
 	mu    sync.Mutex
-	state state
+	state link
 }
 
-// state is the connection state that Devices returns.
-type state struct {
+// link is the connection state that Devices returns.
+type link struct {
 	connected bool
 	// err is why the stream is down; nil before the first attempt and while it is up.
 	err  error
@@ -39,7 +42,12 @@ type state struct {
 
 func newWatcher(c *Component, d device.Device) *watcher { return &watcher{c: c, device: d} }
 
+// run reads the device until ctx ends.
 func (w *watcher) run(ctx context.Context) {
+	w.running.Lock()
+	defer w.running.Unlock()
+	defer w.leave()
+	w.record(ctx)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = w.c.cfg.MinBackoff, w.c.cfg.MaxBackoff
 	for {
@@ -135,11 +143,12 @@ func (w *watcher) publish(ctx context.Context, n *gnmi.Notification) error {
 func (w *watcher) got(ctx context.Context) {
 	w.mu.Lock()
 	news := !w.state.connected
-	w.state = state{connected: true, last: time.Now()}
+	w.state = link{connected: true, last: time.Now()}
 	w.mu.Unlock()
 	if news {
 		w.c.metrics.connected.WithLabelValues(w.device.Name).Set(1)
 		w.c.events.Publish(ctx, events.TelemetryUp, w.device.Name, fmt.Sprintf("Counters of %s come in.", w.device.Name))
+		w.record(ctx)
 	}
 }
 
@@ -153,6 +162,7 @@ func (w *watcher) lost(ctx context.Context, err error) {
 	w.c.metrics.failures.WithLabelValues(w.device.Name).Inc()
 	if news {
 		w.c.events.Publish(ctx, events.TelemetryDown, w.device.Name, fmt.Sprintf("No counters of %s: %v. Trying again.", w.device.Name, err))
+		w.record(ctx)
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *Component) publish(ctx context.Context, s topo.Snapshot) error {
 	c.metrics.nodes.WithLabelValues(s.Area).Set(float64(len(s.Nodes)))
 	c.metrics.links.WithLabelValues(s.Area).Set(float64(len(s.Links)))
 	for _, n := range diff(last, s) {
-		c.events.Publish(ctx, n.kind, n.subject, n.text)
+		c.tell(ctx, n.kind, n.subject, n.text)
 	}
 	return nil
 }

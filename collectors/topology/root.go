@@ -24,16 +24,22 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/topo"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
 )
 
+// KeyLeader is held by the replica that reads.
+const KeyLeader = "topology/leader"
+
 // Dependencies of the collector.
 type Dependencies struct {
 	Inventory *device.Inventory
 	// TLS is the controller's client credentials, such as (*device.Inventory).ClientTLS.
-	TLS        *tls.Config
+	TLS *tls.Config
+	// State is where replicas elect the one that reads; nil: this one reads.
+	State      *state.Store
 	Bus        bus.Bus
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -45,12 +51,14 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 	events  *events.Publisher
-	// reading allows one reading at a time; it guards routers and published.
+	leader  *state.Leader // nil: there is nobody else
+	// reading allows one reading at a time; it guards routers, published and leads.
 	reading   sync.Mutex
 	routers   []*router
 	published map[string]topo.Snapshot
+	leads     bool
 	loops     lifecycle.Loops
-	failing   bool // the last reading did
+	turns     turns
 }
 
 // New checks the configuration and is otherwise inert.
@@ -62,6 +70,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), published: map[string]topo.Snapshot{},
 		events: events.NewPublisher(deps.Bus, deps.Log),
 	}
+	c.lead(deps)
 	for _, d := range deps.Inventory.Devices {
 		c.routers = append(c.routers, newRouter(c, d))
 	}
@@ -71,23 +80,17 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 // Start begins to read; routers that are not there yet are tried until they are.
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
-	c.loops.Every(c.cfg.Interval, c.readAgain)
+	c.loops.Every(c.cfg.look(), c.turn)
 	return nil
-}
-
-// readAgain warns once of a failure that lasts.
-func (c *Component) readAgain(ctx context.Context) {
-	err := c.read(ctx, false)
-	if err != nil && !c.failing && ctx.Err() == nil {
-		c.deps.Log.WarnContext(ctx, "topology not read; the last one stays", "error", err)
-	}
-	c.failing = err != nil
 }
 
 // Stop ends the reading under way and all connections.
 func (c *Component) Stop(ctx context.Context) error {
 	if err := c.loops.Stop(ctx); err != nil {
 		return err
+	}
+	if c.leader != nil {
+		c.leader.Resign()
 	}
 	c.reading.Lock()
 	defer c.reading.Unlock()

@@ -75,7 +75,7 @@ func (r *router) note(ctx context.Context, err error) {
 		r.next = time.Time{}
 		r.c.metrics.reachable.WithLabelValues(r.device.Name).Set(1)
 		if news {
-			r.c.events.Publish(ctx, events.RouterReachable, r.device.Name, "Router "+r.device.Name+" answers.")
+			r.c.tell(ctx, events.RouterReachable, r.device.Name, "Router "+r.device.Name+" answers.")
 		}
 		return
 	}
@@ -84,7 +84,7 @@ func (r *router) note(ctx context.Context, err error) {
 	r.c.metrics.reachable.WithLabelValues(r.device.Name).Set(0)
 	r.c.metrics.failures.WithLabelValues(r.device.Name).Inc()
 	if news {
-		r.c.events.Publish(ctx, events.RouterUnreachable, r.device.Name, "Router "+r.device.Name+" does not answer: "+err.Error()+". Trying again.")
+		r.c.tell(ctx, events.RouterUnreachable, r.device.Name, "Router "+r.device.Name+" does not answer: "+err.Error()+". Trying again.")
 	}
 }
 

@@ -124,9 +124,14 @@ func (p *plane) grpcStore() flowv1connect.FlowStoreServiceClient {
 // waitMetric waits until the /metrics of a process have the value.
 func (p *plane) waitMetric(t *testing.T, service, metric string, value int) {
 	t.Helper()
+	p.waitMetricAt(t, p.url(service), metric, value)
+}
+
+func (p *plane) waitMetricAt(t *testing.T, url, metric string, value int) {
+	t.Helper()
 	want := fmt.Sprintf("%s %d", metric, value)
 	program.Until(t, want, func() (bool, any) {
-		r, err := http.Get(p.url(service) + "/metrics")
+		r, err := http.Get(url + "/metrics")
 		if err != nil {
 			return false, err
 		}

@@ -4,9 +4,9 @@
 //
 // In: the millrace binary (MILLRACE_BINARY, or built here), Kafka's jars, libchdb.so.
 // Out: a NetFlow datagram becomes a pair, a change set and events, a circuit is
-// booked, and a store or a book that is killed loses nothing; and with mutual
-// TLS and logins, people import, start a nightly run and approve a change on
-// routers.
+// booked, a store or a book that is killed loses nothing, and another replica
+// leads when one is killed or stands still; and with mutual TLS and logins,
+// people import, start a nightly run and approve a change on routers.
 // Next: deploy/, where the same processes run on hosts of their own.
 package processes
 
@@ -56,4 +56,5 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.importBatch(t, "marker", marker) // same exporter, so behind both
 	p.waitStored(t, first, second, third, marker)
 	p.waitMetric(t, "flowstore", `millrace_internal_bus_lag_messages{group="flowstore",topic="millrace.flows.v1"}`, 0)
+	p.checkReplicas(t)
 }

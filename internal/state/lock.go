@@ -32,6 +32,16 @@ var ErrLockLost = errors.New("the lock is lost")
 // Lost is closed when the lease is not renewed any more: after a while another owner may have the keys.
 func (l *Lock) Lost() <-chan struct{} { return l.lost }
 
+// alive is true until Lost is closed.
+func (l *Lock) alive() bool {
+	select {
+	case <-l.lost:
+		return false
+	default:
+		return true
+	}
+}
+
 // Context ends with another one, and when the lock is lost, with ErrLockLost as its cause.
 func (l *Lock) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
@@ -49,6 +59,18 @@ func (l *Lock) Context(ctx context.Context) (context.Context, context.CancelFunc
 type HeldError struct{ Key, Owner string }
 
 func (e *HeldError) Error() string { return fmt.Sprintf("%s is locked by %s", e.Key, e.Owner) }
+
+// Holder is the owner that holds a key of Lock; empty: nobody does.
+func (s *Store) Holder(ctx context.Context, key string) (string, error) {
+	r, err := s.client.Get(ctx, s.root+key)
+	if err != nil {
+		return "", fmt.Errorf("read who holds %s from etcd: %w", key, err)
+	}
+	if len(r.Kvs) == 0 {
+		return "", nil
+	}
+	return string(r.Kvs[0].Value), nil
+}
 
 // releaseTimeout bounds a release while etcd does not answer; the lease then expires.
 const releaseTimeout = 2 * time.Second

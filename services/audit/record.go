@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -19,7 +20,12 @@ var _ rpc.Recorder = (*Component)(nil)
 // unwritten is the refusal of what could not be recorded.
 const unwritten = "audit"
 
-var errUnwritten = connect.NewError(connect.CodeUnavailable, errors.New("nothing was done: the audit record of it cannot be written, because etcd does not answer"))
+var errUnwritten = errors.New("nothing was done: the audit record of it cannot be written")
+
+// withoutRecord refuses a call with the reason for which it has no record.
+func withoutRecord(reason error) error {
+	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("%w: %w", errUnwritten, reason))
+}
 
 // Refused records a request that the gate refused. Where etcd is away nobody was refused by a right.
 func (c *Component) Refused(asked rpc.Asked, reason string, err error) {
@@ -45,9 +51,9 @@ func (c *Component) Begin(ctx context.Context, asked rpc.Asked, request proto.Me
 	if err := c.writer.put(ctx, begun); err != nil {
 		c.metrics.unmade.Inc()
 		if !errors.Is(err, errFull) { // it may be written yet
-			c.writer.later(ended(r, nil, errUnwritten, c.now()))
+			c.writer.later(ended(r, nil, withoutRecord(err), c.now()))
 		}
-		return nil, errUnwritten
+		return nil, withoutRecord(err)
 	}
 	return func(_ context.Context, response proto.Message, err error) error {
 		c.writer.later(ended(r, response, err, c.now()))
@@ -72,9 +78,9 @@ func (c *Component) login(ctx context.Context, r *auditv1.Record, response proto
 	if failed := c.writer.put(context.WithoutCancel(ctx), proto.Clone(done).(*auditv1.Record)); failed != nil {
 		c.metrics.unmade.Inc()
 		if !errors.Is(failed, errFull) {
-			c.writer.later(ended(done, nil, errUnwritten, c.now()))
+			c.writer.later(ended(done, nil, withoutRecord(failed), c.now()))
 		}
-		return errUnwritten
+		return withoutRecord(failed)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ type writer struct {
 	wake    chan struct{}
 	// failing is what was logged last, so that it is logged once.
 	failing bool
+	// refused is why the last attempt failed; nil where it did not.
+	refused error
 }
 
 type waiting struct {
@@ -63,10 +65,20 @@ func (w *writer) put(ctx context.Context, r *auditv1.Record) error {
 	case <-done:
 		return nil
 	case <-timer.C:
-		return context.DeadlineExceeded
+		return w.because()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// because is why nothing is written: what etcd said last, unless it says nothing.
+func (w *writer) because() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refused == nil || errors.Is(w.refused, context.DeadlineExceeded) {
+		return errors.New("etcd does not answer")
+	}
+	return w.refused
 }
 
 // later writes the record when it can. A record of what was done is always taken; false is for refusals where too many
@@ -140,6 +152,7 @@ func (w *writer) write(ctx context.Context) error {
 	if err == nil {
 		err = w.tail.trim(ctx)
 	}
+	w.note(err)
 	if failing := err != nil && !errors.Is(err, state.ErrConflict); failing != w.failing {
 		w.failing = failing
 		if failing {
@@ -149,6 +162,12 @@ func (w *writer) write(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+func (w *writer) note(refused error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = refused
 }
 
 // written takes the first n off what waits.

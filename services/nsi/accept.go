@@ -24,7 +24,8 @@ const (
 	connections = "nsi/connections/"
 	takenIDs    = "nsi/requests/"
 	answers     = "nsi/answers/"
-	lockKey     = "nsi/lock"
+	// KeyLeader is held by the replica that does the work and sends messages.
+	KeyLeader = "nsi/lock"
 )
 
 // maxTries is how often a record that another replica changes at the same time is read again.

@@ -126,11 +126,13 @@ func (c *Component) lead(ctx context.Context) {
 }
 
 func (c *Component) leading(ctx context.Context) error {
-	lock, err := c.deps.State.Lock(ctx, "services/nsi", lease, lockKey)
+	lock, err := c.deps.State.Lock(ctx, state.Replica(), lease, KeyLeader)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
+	c.metrics.leader.Set(1)
+	defer c.metrics.leader.Set(0)
 	ctx, stop := lock.Context(ctx)
 	w := &workers{Component: c, busy: map[job]bool{}, running: map[string]int{}}
 	defer w.all.Wait()

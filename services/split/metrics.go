@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/millrace/millrace/internal/state"
 	splitv1 "github.com/millrace/millrace/proto/gen/millrace/split/v1"
 )
 
@@ -14,8 +15,12 @@ type metrics struct {
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
-func newMetrics(r prometheus.Registerer) *metrics {
+func newMetrics(r prometheus.Registerer, leader *state.Leader) *metrics {
 	f := promauto.With(r)
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "millrace_services_split_leader",
+		Help: "1 at the replica that requests change sets.",
+	}, leader.Gauge)
 	m := &metrics{
 		rounds: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_split_rounds_total",

@@ -10,7 +10,6 @@ package split
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -32,6 +31,12 @@ import (
 	"github.com/millrace/millrace/services/split/follow"
 )
 
+// KeyLeader is held by the replica that requests change sets; all of them decide.
+const KeyLeader = "split/leader"
+
+// leaderLook is how often a replica looks whether it leads.
+const leaderLook = 2 * time.Second
+
 // Dependencies of the split service.
 type Dependencies struct {
 	State      *state.Store
@@ -51,7 +56,7 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 	events  *events.Publisher
-	leader  leader
+	leader  *state.Leader
 	loops   lifecycle.Loops
 
 	// deciding lets one round go on at a time; it guards what is below it.
@@ -73,9 +78,10 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
+	leader := state.NewLeader(deps.State, KeyLeader, state.Replica())
 	return &Component{
-		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), events: events.NewPublisher(deps.Bus, deps.Log),
-		leader: leader{store: deps.State, name: rand.Text()}, followers: map[follow.Port]*follower{},
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer, leader), events: events.NewPublisher(deps.Bus, deps.Log),
+		leader: leader, followers: map[follow.Port]*follower{},
 		status: &splitv1.StatusResponse{Idle: "nothing was decided yet"},
 	}, nil
 }
@@ -83,6 +89,8 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 // Start begins to decide every interval.
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
+	// A round may be long after the end of the replica that leads.
+	c.loops.Every(leaderLook, func(ctx context.Context) { _, _ = c.leader.Leads(ctx) }) // the round says why not
 	c.loops.Every(c.cfg.Interval, func(ctx context.Context) {
 		if err := c.round(ctx); err != nil && ctx.Err() == nil {
 			c.metrics.rounds.WithLabelValues("failed").Inc()
@@ -96,7 +104,7 @@ func (c *Component) Start(ctx context.Context) error {
 // Stop ends it, and lets another replica lead at once.
 func (c *Component) Stop(ctx context.Context) error {
 	err := c.loops.Stop(ctx)
-	c.leader.resign()
+	c.leader.Resign()
 	return err
 }
 

@@ -228,7 +228,7 @@ func TestOneReplicaRequests(t *testing.T) {
 	if got := second.decides(t); got.GetLeads() || portOf(t, got, "ge-1").GetRule() != "raise-now" || len(n.created) != 1 {
 		t.Errorf("the second replica: %v, %d change sets", got, len(n.created))
 	}
-	first.c.leader.resign()
+	first.c.leader.Resign()
 	first.change(later(30 * time.Second))
 	if got := second.decides(t); !got.GetLeads() || len(n.created) != 2 {
 		t.Errorf("when the first has ended: %v, %d change sets", got, len(n.created))

@@ -29,7 +29,7 @@ func (c *Component) round(ctx context.Context) error {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()
 	now := c.deps.Now()
-	leads, err := c.leader.leads(ctx)
+	leads, err := c.leader.Leads(ctx)
 	if err != nil {
 		return fmt.Errorf("find out who leads: %w", err)
 	}

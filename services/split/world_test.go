@@ -224,7 +224,7 @@ func newRig(t *testing.T, n *neighbours, s *state.Store) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.c.leader.resign)
+	t.Cleanup(r.c.leader.Resign)
 	mux.Handle(r.c.Handler())
 	r.api = splitv1connect.NewSplitServiceClient(local.Client(), rpc.LocalURL)
 	return r

@@ -182,7 +182,7 @@ func (c *Component) reportProblem(ctx context.Context, err error) {
 }
 
 // reportRollout publishes one event when all PEs have the version in force, or one with the PEs that do not have it
-// after the time to settle.
+// after the time to settle. Of several replicas one reports.
 func (c *Component) reportRollout(ctx context.Context) {
 	now := c.inForce()
 	if now == nil || len(c.pes) == 0 {
@@ -197,12 +197,15 @@ func (c *Component) reportRollout(ctx context.Context) {
 	if len(missing) > 0 && time.Since(now.GetTime().AsTime()) < c.cfg.Settle {
 		return
 	}
+	c.metrics.outdated.Set(float64(len(missing)))
+	if leads, err := c.reporter.Leads(c.loops.Context()); err != nil || !leads {
+		return // another replica reports it
+	}
 	state := fmt.Sprint(now.GetVersion().GetNumber(), missing)
 	c.mu.Lock()
 	news := c.reported != state
 	c.reported = state
 	c.mu.Unlock()
-	c.metrics.outdated.Set(float64(len(missing)))
 	version := fmt.Sprintf("version %d", now.GetVersion().GetNumber())
 	switch {
 	case !news:

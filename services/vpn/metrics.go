@@ -33,6 +33,7 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 	perPE := func(name, help string) *prometheus.CounterVec {
 		return f.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, []string{"pe"})
 	}
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "leader", Help: "1 at the replica that follows the policy file."}, c.leader.Gauge)
 	return &metrics{
 		connected: f.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "pe_connected", Help: "1 while the PE's agent answers."}, []string{"pe"}),
 		invalid: f.NewCounterVec(prometheus.CounterOpts{

@@ -100,6 +100,9 @@ func (p *pe) poll(ctx context.Context) {
 	version := r.Msg.GetVersion()
 	p.recordAnswer(ctx, r.Msg, flows, rejected)
 	if want != nil && !proto.Equal(version, want.GetVersion()) {
+		want = p.c.newer(ctx, want)
+	}
+	if want != nil && !proto.Equal(version, want.GetVersion()) {
 		version, err = p.install(ctx, want, version)
 	}
 	p.mu.Lock()

@@ -156,7 +156,7 @@ func (c *Component) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leads, err := c.leader.leads(c.loops.Context())
+	leads, err := c.leader.Leads(c.loops.Context())
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ package vpn
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -31,6 +30,13 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
+
+// KeyLeader is held by the replica that follows the policy file. Replicas whose files differ, for example while the
+// file is being replaced on one of them, would otherwise replace each other's weights once a second.
+const KeyLeader = "vpn/leader"
+
+// keyReporter is held by the replica that raises the events of a rollout.
+const keyReporter = "vpn/reporter"
 
 // Dependencies of the service.
 type Dependencies struct {
@@ -53,8 +59,10 @@ type Component struct {
 	records records
 	library library
 	routes  routes
-	leader  leader
-	pes     []*pe
+	leader  *state.Leader
+	// reporter is apart from leader: a replica that cannot read the policy file does not lead, and may report.
+	reporter *state.Leader
+	pes      []*pe
 
 	// changing serialises changes of this process; etcd refuses a concurrent change of another one.
 	changing sync.Mutex
@@ -84,7 +92,8 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	c := &Component{
 		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log),
 		records: records{store: deps.State, keep: cfg.History}, library: library{cfg.Dir},
-		routes: routes{paths: deps.Paths}, leader: leader{store: deps.State, name: rand.Text()},
+		routes: routes{paths: deps.Paths}, leader: state.NewLeader(deps.State, KeyLeader, state.Replica()),
+		reporter: state.NewLeader(deps.State, keyReporter, state.Replica()),
 	}
 	c.metrics = newMetrics(deps.Registerer, c)
 	for _, d := range deps.Inventory.Devices {
@@ -115,7 +124,8 @@ func (c *Component) Start(ctx context.Context) error {
 // Stop ends polling. PEs keep their weights.
 func (c *Component) Stop(ctx context.Context) error {
 	err := c.loops.Stop(ctx)
-	c.leader.resign()
+	c.leader.Resign()
+	c.reporter.Resign()
 	return err
 }
 
@@ -129,6 +139,19 @@ func (c *Component) inForce() *vpnv1.Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current
+}
+
+// newer is the change in force, read anew: another replica may have made one since this one was read, and installed it.
+// While etcd does not answer the last one read stays in force.
+func (c *Component) newer(ctx context.Context, known *vpnv1.Change) *vpnv1.Change {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	newest, err := c.records.newest(ctx)
+	if err != nil {
+		return known
+	}
+	c.adopt(newest)
+	return c.inForce()
 }
 
 // adopt makes a change the one in force and triggers its installation on every PE.

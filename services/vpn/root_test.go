@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
@@ -271,6 +272,53 @@ func TestTwoProcessesMakeOneHistory(t *testing.T) {
 		one.all(21)
 	}
 	w.wantWeights(map[string]float64{"red": 19, "blue": 19})
+}
+
+// TestOneReplicaReports: what all PEs have is raised once, not by each replica.
+func TestOneReplicaReports(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := []*service{w.start(w.following("shares")), w.start(w.following("shares"))}
+	for _, one := range s {
+		one.all(1)
+	}
+	s[0].set("red", 8)
+	for _, one := range s {
+		one.all(2)
+	}
+	w.tells("vpn-weights-installed", "version 2")
+	for range 20 {
+		s[0].comp.reconcile(t.Context())
+		s[1].comp.reconcile(t.Context())
+	}
+	said := map[string]int{}
+	for _, text := range w.said.of("vpn-weights-installed") {
+		said[text]++
+	}
+	for text, n := range said {
+		if n != 1 {
+			t.Errorf("%d times: %s", n, text)
+		}
+	}
+}
+
+// TestAReplicaThatIsBehindReinstallsNothing: a PE that has a version which this replica has not read yet keeps it.
+func TestAReplicaThatIsBehindReinstallsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	ahead := w.start(w.following("shares"))
+	ahead.all(1)
+	behind := w.start(func(c *Configuration) { c.Interval = time.Hour }) // it reads changes at its start only
+	behind.all(1)
+	ahead.set("red", 8)
+	ahead.all(2)
+	for _, p := range behind.comp.pes {
+		p.poll(t.Context())
+	}
+	if all := w.said.of("vpn-weights-reinstalled"); len(all) != 0 {
+		t.Errorf("the replica that is behind: %q", all)
+	}
+	behind.all(2)
 }
 
 // TestReplicasWithDifferentFilesDoNotTakeTurns: one of them leads. When it goes, the other's file counts.

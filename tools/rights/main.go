@@ -50,7 +50,7 @@ the last column: what of the request has to be within the scope, or which lists 
 routers of a change set, the two ends of a circuit, the router where a pair enters with the policy that redirects it, the exporters of a batch of flows. *refused* changes what no scope can name, and is for
 roles without a scope alone. *whole* is read whole, and the answer says so. *own* is about the caller's own login.
 
-Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/` and `/debug/log-level`" + ` the role admin.
+Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/replicas`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/` and `/debug/log-level`" + ` the role admin.
 `
 
 func main() { write(os.Stdout) }

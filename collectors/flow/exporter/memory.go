@@ -6,7 +6,8 @@ import (
 
 // What is remembered of an exporter is bounded twice, in sum over all exporters:
 //
-//   - templates and announced sampling rates by Configuration.TemplateMemory, in bytes;
+//   - templates and announced sampling rates by Configuration.TemplateMemory, in bytes, what other collectors have told
+//     included, which gives way first;
 //   - sessions by Configuration.MaxSessions, each with at most sessionMemory of datagrams to know again.
 //
 // Where a bound is reached, the exporter that has most gives way, never one that has less than the one in need.
@@ -42,6 +43,9 @@ func (t *Table) charge(s *session) {
 	now := s.templates.Bytes() + s.sampling.bytes()
 	t.memory.add(s.key.from.Addr(), now-s.charged)
 	s.charged = now
+	if t.memory.total+t.elsewhere.bytes > t.cfg.TemplateMemory {
+		t.elsewhere = elsewhere{}
+	}
 	for t.memory.total > t.cfg.TemplateMemory {
 		t.evict(t.greedy())
 	}
@@ -79,9 +83,7 @@ func (t *Table) evict(mayGive func(netip.Addr) bool) {
 		}
 	}
 	victim.quality.event(EventEvicted)
-	victim.quality.forget(victim.key.from.Port())
-	t.memory.add(victim.key.from.Addr(), -victim.charged)
-	delete(t.sessions, victim.key)
+	t.remove(victim)
 }
 
 func (s *session) givesWayTo(other *session) bool {

@@ -18,6 +18,7 @@ type Table struct {
 
 	mu        sync.Mutex
 	sessions  map[sessionKey]*session
+	elsewhere elsewhere
 	memory    memory
 	qualities map[qualityKey]*quality
 	domains   map[netip.Addr]int // rows of qualities per exporter
@@ -72,6 +73,7 @@ func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []fl
 		t.quality(qualityKey{exporter: from.Addr()}).refuse(err, at)
 		return out
 	}
+	t.moved(sessionKey{from, h.Source, h.Domain}, at)
 	s := t.session(sessionKey{from, h.Source, h.Domain})
 	if h.Source == flowrecord.SFlow {
 		h.ExportTime = at // its header has no time of day

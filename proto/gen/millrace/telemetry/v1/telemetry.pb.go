@@ -234,8 +234,11 @@ type Device struct {
 	Address   string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Connected bool                   `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
 	// Why the stream is down; empty when it is up.
-	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	LastUpdate    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_update,json=lastUpdate,proto3" json:"last_update,omitempty"`
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// Of a router that another replica reads: as of when that was connected, or lost the stream.
+	LastUpdate *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_update,json=lastUpdate,proto3" json:"last_update,omitempty"`
+	// Name of the replica that reads it. Empty where replicas do not share the routers.
+	ReadBy        string `protobuf:"bytes,6,opt,name=read_by,json=readBy,proto3" json:"read_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,6 +308,13 @@ func (x *Device) GetLastUpdate() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Device) GetReadBy() string {
+	if x != nil {
+		return x.ReadBy
+	}
+	return ""
+}
+
 var File_millrace_telemetry_v1_telemetry_proto protoreflect.FileDescriptor
 
 const file_millrace_telemetry_v1_telemetry_proto_rawDesc = "" +
@@ -320,14 +330,15 @@ const file_millrace_telemetry_v1_telemetry_proto_rawDesc = "" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x10\n" +
 	"\x0eDevicesRequest\"J\n" +
 	"\x0fDevicesResponse\x127\n" +
-	"\adevices\x18\x01 \x03(\v2\x1d.millrace.telemetry.v1.DeviceR\adevices\"\xa7\x01\n" +
+	"\adevices\x18\x01 \x03(\v2\x1d.millrace.telemetry.v1.DeviceR\adevices\"\xc0\x01\n" +
 	"\x06Device\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1c\n" +
 	"\tconnected\x18\x03 \x01(\bR\tconnected\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12;\n" +
 	"\vlast_update\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUpdate2\x90\x01\n" +
+	"lastUpdate\x12\x17\n" +
+	"\aread_by\x18\x06 \x01(\tR\x06readBy2\x90\x01\n" +
 	"\x19TelemetryCollectorService\x12s\n" +
 	"\aDevices\x12%.millrace.telemetry.v1.DevicesRequest\x1a&.millrace.telemetry.v1.DevicesResponse\"\x19\xea\xb5\x18\x15\b\x02\x1a\x112\x0f\n" +
 	"\adevices\x12\x04nameB\xeb\x01\n" +

@@ -42,11 +42,12 @@ export function createApi(baseUrl: string, unauthenticated?: () => void, denied?
     telemetry: createClient(TelemetryCollectorService, transport),
     vpn: createClient(VpnService, transport),
     papers: (signal: AbortSignal) => file(`${baseUrl}/papers.json`, signal),
+    replicas: (signal: AbortSignal) => file(`${baseUrl}/replicas`, signal),
     version: (signal: AbortSignal) => file(`${baseUrl}/version`, signal),
   };
 }
 
-/** What the gateway itself knows: results of the papers' experiments, its version; no service's API. */
+/** What the gateway itself knows: results of the papers' experiments, its version, who leads; no service's API. */
 async function file(url: string, signal: AbortSignal): Promise<unknown> {
   const answer = await fetch(url, { signal });
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}`);

@@ -3,6 +3,7 @@
 import type { Api } from "../api/clients";
 import type { Event } from "../gen/millrace/event/v1/event_pb";
 import { readScoreboard, type Scoreboard } from "../model/papers";
+import { type Leader, readLeaders } from "../model/replicas";
 import { readVersion, type Version } from "../model/version";
 import { AuditReader } from "./audit";
 import { type ChangeStore, createChanges } from "./changes";
@@ -26,6 +27,8 @@ export interface Store {
   audit: AuditReader;
   /** The scoreboard, polled only while its page is open. */
   papers: Resource<Scoreboard>;
+  /** Which replicas lead. */
+  leaders: Resource<Leader[]>;
   /** What the gateway was built from; another answers after an upgrade. */
   version: Resource<Version>;
   /** Starts what every page needs; returns the function that stops it. */
@@ -41,10 +44,11 @@ export function createStore(api: Api): Store {
   const maintenance = createMaintenance(api);
   const audit = new AuditReader(api.audit);
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
+  const leaders = new Resource(async (signal) => readLeaders(await api.replicas(signal)), always(10_000));
   const version = new Resource(async (signal) => readVersion(await api.version(signal)), always(60_000));
   const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits, maintenance }));
   const { redirect: _, ...read } = network;
-  const polled: Polled[] = [...Object.values(read), changes.list, changes.freezes, changes.drift, version];
+  const polled: Polled[] = [...Object.values(read), changes.list, changes.freezes, changes.drift, leaders, version];
   const start = () => {
     const stops = [clock, events, ...polled].map((part) => part.start());
     const stopShowing = onShow(() => refresh(polled));
@@ -53,7 +57,7 @@ export function createStore(api: Api): Store {
       for (const stop of stops) stop();
     };
   };
-  return { clock, network, changes, circuits, maintenance, events, vpn, audit, papers, version, start };
+  return { clock, network, changes, circuits, maintenance, events, vpn, audit, papers, leaders, version, start };
 }
 
 /** An event reports that some resources have changed before their next poll. */
@@ -65,7 +69,7 @@ function refreshAfter(
     vpn,
     circuits,
     maintenance,
-  }: Omit<Store, "clock" | "events" | "audit" | "papers" | "version" | "start">,
+  }: Omit<Store, "clock" | "events" | "audit" | "papers" | "leaders" | "version" | "start">,
 ) {
   refresh([changes.list, changes.freezes, network.pairs]);
   if (e.code.startsWith("alpha-") || e.code.startsWith("change-")) refresh([network.now]);

@@ -1,12 +1,18 @@
+import { leadersDetail, leadersText } from "../model/replicas";
 import { shortVersion } from "../model/version";
 import { useResource, useStore } from "../state/hooks";
 
-/** What the gateway was built from. */
+/** What the gateway was built from, and which host leads what. */
 export function Foot() {
-  const version = useResource(useStore().version).data;
+  const store = useStore();
+  const version = useResource(store.version).data;
+  const leaders = useResource(store.leaders).data ?? [];
   return (
-    <footer className="foot" title={version && `commit ${version.commit}, ${version.go}, ${version.platform}`}>
-      {version ? `Millrace ${shortVersion(version)}` : ""}
+    <footer className="foot">
+      <span title={version && `commit ${version.commit}, ${version.go}, ${version.platform}`}>
+        {version ? `Millrace ${shortVersion(version)}` : ""}
+      </span>
+      {leaders.length > 0 && <span title={leadersDetail(leaders)}> · leaders: {leadersText(leaders)}</span>}
     </footer>
   );
 }

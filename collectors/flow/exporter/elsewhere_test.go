@@ -1,0 +1,98 @@
+package exporter
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// tells gives another table what this one knows.
+func (b *bench) tells(other *bench) {
+	for _, s := range b.table.State().Sessions {
+		other.table.Hear(s)
+	}
+}
+
+// An exporter that moves is understood at once, and when it comes back: what was sent elsewhere meanwhile is no loss.
+func TestAnExporterThatMoves(t *testing.T) {
+	for _, version := range []uint16{9, 10} {
+		a, b := newBench(t, nil), newBench(t, nil)
+		a.take(router, datagram(version, header{seq: 1}, append(rates(version), tmpl(version), flows(1, hour))...))
+		a.tells(b)
+		at := func(after time.Duration, seq uint32) header {
+			a.now, b.now = epoch.Add(after), epoch.Add(after)
+			return header{seq: seq, at: a.now, uptime: hour + uint32(after.Milliseconds())}
+		}
+		h := at(10*time.Second, 50)
+		if got := b.take(router, datagram(version, h, flows(3, h.uptime))); len(got) != 3 || got[0].SamplingRate != 500 {
+			t.Errorf("version %d: the other collector has %+v, want three records with rate 500", version, got)
+		}
+		b.want("lost at the other", b.only().Lost, uint64(0))
+		b.tells(a)
+		h = at(20*time.Second, 90)
+		if got := a.take(router, datagram(version, h, flows(2, h.uptime))); len(got) != 2 || got[0].SamplingRate != 500 {
+			t.Errorf("version %d: back again %+v, want two records with rate 500", version, got)
+		}
+		a.want("lost, of what the other collector has", a.only().Lost, uint64(0))
+	}
+}
+
+// An exporter that sends to two collectors moves to neither: each goes on counting what it lacks.
+func TestAnExporterOfTwoCollectors(t *testing.T) {
+	a, b := newBench(t, nil), newBench(t, nil)
+	for _, one := range []*bench{a, b} {
+		one.take(router, v9(header{seq: 1}, tmpl(9), flows(1, hour)))
+	}
+	b.now = b.now.Add(aside - time.Millisecond)
+	b.take(router, v9(header{seq: 2}, flows(1, hour)))
+	b.tells(a)
+	if n := len(a.table.elsewhere.sessions); n != 0 {
+		t.Errorf("%d sessions have moved", n)
+	}
+	a.take(router, v9(header{seq: 4}, flows(1, hour)))
+	a.want("lost", a.only().Lost, uint64(2))
+}
+
+// What is heard is bounded, and gives way to what is here.
+func TestWhatIsHeardIsBounded(t *testing.T) {
+	from := newBench(t, nil)
+	from.take(router, v9(header{seq: 1}, tmpl(9), flows(1, hour)))
+	kept := from.table.State().Sessions[0]
+	for _, c := range []struct {
+		name   string
+		change func(*Configuration)
+		listed func(netip.Addr) bool
+		late   time.Duration
+		want   int
+	}{
+		{"it is understood", nil, nil, 0, 1},
+		{"the inventory does not have it", nil, func(netip.Addr) bool { return false }, 0, 0},
+		{"there is room for no session", func(c *Configuration) { c.MaxSessions = 0 }, nil, 0, 0},
+		{"there is room for no template", func(c *Configuration) { c.TemplateMemory = kept.bytes() - 1 }, nil, 0, 0},
+		{"its templates' lifetime is over", nil, nil, 2 * time.Hour, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.change)
+			b.table.listed = c.listed
+			b.table.Hear(kept)
+			b.table.Hear(kept) // which is once
+			if got := b.table.elsewhere.bytes; got != 0 && got != kept.bytes() {
+				t.Errorf("%d bytes are counted, want %d", got, kept.bytes())
+			}
+			key := kept.key()
+			b.table.moved(key, b.now.Add(c.late))
+			if n := len(b.table.sessions); n != c.want {
+				t.Errorf("%d sessions, want %d", n, c.want)
+			}
+			if b.table.elsewhere.bytes != 0 && c.want == 1 {
+				t.Errorf("%d bytes are counted of nothing", b.table.elsewhere.bytes)
+			}
+		})
+	}
+	b := newBench(t, func(c *Configuration) { c.TemplateMemory = 2 * kept.bytes() })
+	b.table.Hear(kept)
+	b.take(netip.MustParseAddrPort("192.0.2.7:4000"), v9(header{seq: 1}, append(rates(9), tmpl(9))...))
+	if n := len(b.table.elsewhere.sessions); n != 0 {
+		t.Errorf("%d sessions of others are kept, and there is no room for what is here", n)
+	}
+}

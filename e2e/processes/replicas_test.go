@@ -1,0 +1,129 @@
+package processes
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/standstill"
+)
+
+// secondPorts are where second replicas listen.
+var secondPorts = map[string]int{"topology": 7013, "telemetry": 7014}
+
+// shared is what the dashboard says of the replicas of a service.
+type shared struct {
+	Service, Leader string
+	Members         []string
+}
+
+// checkReplicas starts second replicas. Of the topology collector one leads, and another one when that is killed, and
+// when it stands still; the telemetry collectors share the routers, and know when one has died.
+func (p *plane) checkReplicas(t *testing.T) {
+	t.Helper()
+	for name := range secondPorts {
+		p.second(t, name)
+	}
+	p.waitShared(t, "telemetry is shared by two", "telemetry", func(s shared) bool { return len(s.Members) == 2 })
+	dead := p.waitLeader(t, "", "topology", "topology-2")
+	p.kill(t, dead)
+	is := p.waitLeader(t, dead, "topology", "topology-2")
+	p.again(t, dead)
+	if err := standstill.Stop(p.running[is].Pid()); err != nil {
+		t.Fatal(err)
+	}
+	p.waitLeader(t, is, "topology", "topology-2")
+	if err := standstill.Continue(p.running[is].Pid()); err != nil {
+		t.Fatal(err)
+	}
+	p.waitMetricAt(t, p.urlOf(is), "millrace_collectors_topology_leader", 0)
+
+	p.kill(t, "telemetry")
+	left := p.running["telemetry-2"].Pid()
+	p.waitShared(t, "telemetry has one replica left", "telemetry", func(s shared) bool {
+		return len(s.Members) == 1 && pidOf(s.Members[0]) == left
+	})
+	p.waitMetricAt(t, p.urlOf("telemetry-2"), "millrace_collectors_telemetry_own_devices", 1)
+	p.start(t, "telemetry")
+}
+
+// second starts another replica of a service, on a port of its own.
+func (p *plane) second(t *testing.T, service string) {
+	t.Helper()
+	name := service + "-2"
+	p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", service, "--config", filepath.Join(p.dir, "millrace.yaml"),
+		"--listen", strings.TrimPrefix(p.urlOf(name), "http://"))
+	p.running[name].WaitReady(t, p.urlOf(name))
+}
+
+// again starts one that was killed.
+func (p *plane) again(t *testing.T, name string) {
+	t.Helper()
+	if service, second := strings.CutSuffix(name, "-2"); second {
+		p.second(t, service)
+		return
+	}
+	p.start(t, name)
+}
+
+// urlOf is where a replica listens.
+func (p *plane) urlOf(name string) string {
+	if service, second := strings.CutSuffix(name, "-2"); second {
+		return fmt.Sprintf("http://%s:%d", p.host, secondPorts[service])
+	}
+	return p.url(name)
+}
+
+// waitLeader waits until one of the replicas leads, and not the one that did before.
+func (p *plane) waitLeader(t *testing.T, before string, replicas ...string) (leader string) {
+	t.Helper()
+	p.waitShared(t, "another replica than "+before+" leads", strings.TrimSuffix(replicas[0], "-2"), func(s shared) bool {
+		for _, name := range replicas {
+			if name != before && p.running[name].Pid() == pidOf(s.Leader) {
+				leader = name
+				return true
+			}
+		}
+		return false
+	})
+	return leader
+}
+
+func (p *plane) waitShared(t *testing.T, what, service string, fact func(shared) bool) {
+	t.Helper()
+	program.Until(t, what, func() (bool, any) {
+		r, err := http.Get(p.url("dashboard") + "/replicas")
+		if err != nil {
+			return false, err
+		}
+		defer r.Body.Close()
+		var all []shared
+		if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
+			return false, fmt.Errorf("%s: %w", r.Status, err)
+		}
+		for _, s := range all {
+			if s.Service == service {
+				return fact(s), s
+			}
+		}
+		return false, all
+	})
+}
+
+// pidOf is the process of a replica's name: host, process, chance.
+func pidOf(replica string) int {
+	parts := strings.Split(replica, "/")
+	if len(parts) != 3 {
+		return 0
+	}
+	pid, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0
+	}
+	return pid
+}
