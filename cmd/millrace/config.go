@@ -159,11 +159,11 @@ func loadConfig(path string) (*config, error) {
 	first := struct {
 		DataDir string `yaml:"data_dir"`
 	}{defaultDataDir}
-	if err := yaml.Unmarshal(raw, &first); err != nil {
+	if err := over(&first, raw); err != nil {
 		return nil, fmt.Errorf("configuration %s: %s", path, yaml.FormatError(err, false, true))
 	}
 	document := defaultConfig(first.DataDir).document
-	if err := yaml.UnmarshalWithOptions(raw, document.Interface(), yaml.Strict()); err != nil {
+	if err := over(document.Interface(), raw, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("configuration %s: %s", path, yaml.FormatError(err, false, true))
 	}
 	for _, s := range services() {
@@ -206,6 +206,16 @@ func loadConfig(path string) (*config, error) {
 		cfg.Inventory = filepath.Join(filepath.Dir(path), cfg.Inventory)
 	}
 	return cfg, nil
+}
+
+// over decodes a file over defaults. One that says nothing leaves them: the decoder would take it for null, and make
+// all of them zero.
+func over(defaults any, raw []byte, options ...yaml.DecodeOption) error {
+	var says any
+	if err := yaml.Unmarshal(raw, &says); err != nil || says == nil {
+		return err
+	}
+	return yaml.UnmarshalWithOptions(raw, defaults, options...)
 }
 
 // knownEndpoints rejects the key of a service that does not exist: no service would use a misspelt

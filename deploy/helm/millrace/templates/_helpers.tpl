@@ -180,7 +180,7 @@ key: {{ .folder }}/tls.key
 {{- $space := printf "%s.%s" $name .Release.Namespace -}}
 {{- $hosts := list $name $space (printf "%s.svc" $space) (printf "%s.svc.cluster.local" $space) -}}
 {{- range list .Values.ingress .Values.gateway }}{{ if .enabled }}{{ $hosts = append $hosts .host }}{{ end }}{{ end -}}
-{{- $config := dict "data_dir" "/var/lib/millrace" "inventory" "inventory.yaml" -}}
+{{- $config := dict "data_dir" "/var/lib/millrace" "inventory" "inventory.yaml" "installation" (printf "%s.%s" $name .Release.Namespace) -}}
 {{- $_ := set $config "dashboard" (dict "listen" "[::]:8080" "allow_remote" true "hosts" (concat $hosts .Values.dashboard.hosts)) -}}
 {{- $_ := set $config "identity" (dict "mode" .Values.identity.mode "url" (include "millrace.url" .)) -}}
 {{- $flow := dict "listen" (list "[::]:2055") -}}
