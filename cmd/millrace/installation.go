@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/services/flowstore"
 )
+
+var errOther = errors.New("this etcd is another installation's")
 
 // keyInstallation has what the processes of an etcd are configured as.
 const keyInstallation = "installation"
@@ -34,13 +38,33 @@ func joined(recorded, mine map[string]string) (map[string]string, error) {
 	for _, setting := range slices.Sorted(maps.Keys(mine)) {
 		was, known := recorded[setting]
 		if known && was != mine[setting] {
-			return nil, fmt.Errorf("this etcd is another installation's: %s is %q there, and %q here. Two control planes on one etcd take each other's change sets for their own: "+
+			return nil, fmt.Errorf("%w: %s is %q there, and %q here. Two control planes on one etcd take each other's change sets for their own: "+
 				"set etcd.endpoints to an etcd of this one's, or correct %s. If it was changed on purpose, stop all processes of the installation, delete the key /millrace/%s in etcd, and start them",
-				setting, was, mine[setting], setting, keyInstallation)
+				errOther, setting, was, mine[setting], setting, keyInstallation)
 		}
 		all[setting] = mine[setting]
 	}
 	return all, nil
+}
+
+// claimOnce claims as soon as etcd answers, and ends the process where the others there are of another installation: it
+// would share their work.
+func (p *process) claimOnce(store *state.Store) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			switch err := claim(ctx, store, p.installation()); {
+			case err == nil:
+				return
+			case errors.Is(err, errOther):
+				p.fail(err)
+				return
+			}
+			lifecycle.Pause(ctx, wholePause)
+		}
+	})
+	p.closers = append(p.closers, func(context.Context) error { cancel(); running.Wait(); return nil })
 }
 
 // claim records what this process is configured as. It is refused where the others on this etcd are of another

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
 )
@@ -61,6 +63,17 @@ func TestTwoInstallationsOnOneEtcd(t *testing.T) {
 		p, err := other.start()
 		if err == nil {
 			t.Fatal(p.close(t.Context()))
+		}
+		sharing := newMachine(t, fmt.Sprintf("installation: te2\nidentity: {mode: off}\netcd: {endpoints: [%q]}\n", server.URL))
+		collector, failed := newProcess(t.Context(), sharing.cfg, nil, "telemetry") // which keeps nothing in etcd
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		if err := await.Value(t, "the end of a collector that shares its work", collector.failed); !errors.Is(err, errOther) {
+			t.Errorf("a collector ends with %v", err)
+		}
+		if err := collector.close(t.Context()); err != nil {
+			t.Error(err)
 		}
 		for _, says := range []string{`installation is "te1" there, and "te2" here`, "/millrace/installation"} {
 			if !strings.Contains(err.Error(), says) {

@@ -172,6 +172,7 @@ func (p *process) dialState(ctx context.Context, keeps bool) error {
 	}
 	p.closers = append(p.closers, func(context.Context) error { return store.Close() })
 	if !keeps {
+		p.claimOnce(store)
 		return nil
 	}
 	p.state = store

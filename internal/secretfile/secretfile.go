@@ -53,6 +53,9 @@ func octets(file string, most int64, refused fs.FileMode) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the secret: %w", err)
 	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the secret's file %s is no file: name the file in it", file)
+	}
 	if mode := info.Mode().Perm(); mode&refused != 0 {
 		return nil, fmt.Errorf("the secret's file %s is open to others (mode %#o): chmod 600 it, and replace the secret if others may have read it", file, mode)
 	}

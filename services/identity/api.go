@@ -75,14 +75,7 @@ func (a *api) Logout(ctx context.Context, r *connect.Request[identityv1.LogoutRe
 	if r.Msg.GetEverywhere() && !who.Session {
 		return nil, errNoSession
 	}
-	if r.Msg.GetEverywhere() {
-		if err := a.endLinks(ctx, who.Name); err != nil {
-			return nil, away(err)
-		}
-	}
-	ended, err := deleteCounting(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool {
-		return s.GetUser() == who.Name && (r.Msg.GetEverywhere() || s.GetId() == who.Credential)
-	})
+	ended, err := a.logOut(ctx, who, r.Msg.GetEverywhere())
 	if err != nil {
 		return nil, away(err)
 	}
@@ -91,6 +84,21 @@ func (a *api) Logout(ctx context.Context, r *connect.Request[identityv1.LogoutRe
 	gone.MaxAge = -1
 	out.Header().Add("Set-Cookie", gone.String())
 	return out, nil
+}
+
+// logOut ends the caller's own session, or all of the person's, and the links that these have made. Who holds one
+// may make a link until it has ended, and log in by a link until that has: so sessions, links, and sessions once more.
+func (c *Component) logOut(ctx context.Context, who rights.Caller, everywhere bool) (ended int, err error) {
+	ended, err = deleteCounting(ctx, c.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool {
+		return s.GetUser() == who.Name && (everywhere || s.GetId() == who.Credential)
+	})
+	if err != nil || !everywhere {
+		return ended, err
+	}
+	if err := c.endLinks(ctx, who.Name); err != nil {
+		return ended, err
+	}
+	return ended, deleteWhere(ctx, c.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == who.Name })
 }
 
 // ListSessions implements IdentityService.

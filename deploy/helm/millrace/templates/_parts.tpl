@@ -81,7 +81,7 @@ volumes:
 {{- fail "persistence.existingClaim is of the one pod that hosts everything: leave it empty with parts.enabled" }}
 {{- end }}
 {{- if dig "nsi" "listen" "" $v.config }}
-{{- fail "config.nsi.listen with parts.enabled: the chart has no pod for the NSI provider; run `millrace serve nsi` beside it" }}
+{{- fail "config.nsi.listen with parts.enabled: the chart has no pod for the NSI provider; run `millrace serve nsi` beside it, with the release's `installation`" }}
 {{- end }}
 {{- range $service := $services }}
 {{- $of := include "millrace.memoryOfParts" $ | fromJson }}

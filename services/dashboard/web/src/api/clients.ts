@@ -23,7 +23,8 @@ export function createApi(baseUrl: string, unauthenticated?: () => void, denied?
     } catch (reason) {
       const { code } = ConnectError.from(reason);
       if (code === Code.Unauthenticated) unauthenticated?.();
-      if (code === Code.PermissionDenied) denied?.();
+      // What is allowed is asked for by this call itself: asked again after its own refusal, it would never end.
+      if (code === Code.PermissionDenied && request.method !== IdentityService.method.permissions) denied?.();
       throw reason;
     }
   };
