@@ -124,7 +124,9 @@ func (c *Connections) Find(remote string) *Connection {
 func (c *Connections) forget(x *Connection) {
 	x.once.Do(func() {
 		host := hostOf(x.remote)
-		delete(c.open, x.remote)
+		if c.open[x.remote] == x { // or it is a newer one of the same address and port
+			delete(c.open, x.remote)
+		}
 		c.byHost[host] = less(c.byHost, host)
 		if c.byHost[host] == 0 {
 			delete(c.byHost, host)
