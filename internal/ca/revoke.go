@@ -82,7 +82,9 @@ func next(s signer, before []*x509.RevocationList, r Revoked, now, due time.Time
 		if list.CheckSignatureFrom(s.cert) != nil {
 			continue
 		}
-		out.Number = new(big.Int).Add(list.Number, big.NewInt(1))
+		if list.Number != nil { // RFC 5280 section 5.2.3 demands one, and not every tool writes it
+			out.Number = new(big.Int).Add(list.Number, big.NewInt(1))
+		}
 		for _, e := range list.RevokedCertificateEntries {
 			add(e.SerialNumber, e.RevocationTime)
 		}
