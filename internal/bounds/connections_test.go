@@ -120,6 +120,29 @@ func TestAConnectionOfRefusalsIsClosed(t *testing.T) {
 	}
 }
 
+// TestARefusalNowAndThenEndsNothing: refusals count since the last granted call, so a connection may last for months.
+func TestARefusalNowAndThenEndsNothing(t *testing.T) {
+	p := newPort(Ports{Total: 9, PerAddress: 9, PerClient: 9, Refusals: 2})
+	x, f := p.from("a", 1)
+	for range 20 {
+		x.Refused()
+		x.Refused()
+		x.Granted()
+	}
+	if f.closed || len(p.reasons) > 0 {
+		t.Errorf("closed: %q", p.reasons)
+	}
+	x.Greet("a") // the call may be refused yet
+	for range 3 {
+		x.Refused()
+		x.Greet("a")
+	}
+	if !f.closed {
+		t.Error("a connection of refusals is open")
+	}
+	(*Connection)(nil).Granted()
+}
+
 // TestAnAddressAndPortAreUsedAgain: the end of the old connection does not forget the new one.
 func TestAnAddressAndPortAreUsedAgain(t *testing.T) {
 	p := newPort(Ports{Total: 9, PerAddress: 9, PerClient: 9, Refusals: 9})
