@@ -26,6 +26,8 @@ const (
 	TooManyChanges Reason = "changes"
 	// TooFast is of a client that changes more often than it may.
 	TooFast Reason = "rate"
+	// Gone is of a client that has no call under way any more: its context is over.
+	Gone Reason = "gone"
 	// TooManyConnections are of one client.
 	TooManyConnections Reason = "client-connections"
 	// AddressFull and Full close a connection that nobody has made a call on.
@@ -98,16 +100,30 @@ func (c *Clients) end(name string, x *client, change bool) {
 	if change {
 		x.changes--
 	}
-	if x.calls == 0 && x.pace.TokensAt(c.now()) >= float64(c.limits.Burst) {
-		delete(c.by, name) // it is as if it had never come
-	}
+	c.drop(name, x)
 }
 
-// Change is TooFast if a client that has a call under way has made too many changes of late.
+// drop forgets a client that is as if it had never come. A handler may hold its place longer than its call lasts.
+func (c *Clients) drop(name string, x *client) {
+	if c.by[name] != x || x.calls > 0 || x.pace.TokensAt(c.now()) < float64(c.limits.Burst) {
+		return
+	}
+	for _, turn := range x.turns {
+		if len(turn) > 0 {
+			return
+		}
+	}
+	delete(c.by, name)
+}
+
+// Change is TooFast if a client that has a call under way has made too many changes of late, and Gone if it has none.
 func (c *Clients) Change(name string) Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.find(name).pace.AllowN(c.now(), 1) {
+	switch x := c.by[name]; {
+	case x == nil: // a record made now would be deleted by nobody
+		return Gone
+	case !x.pace.AllowN(c.now(), 1):
 		return TooFast
 	}
 	return Room
@@ -116,17 +132,38 @@ func (c *Clients) Change(name string) Reason {
 // Turn waits until fewer than Places other calls of this client do this kind of work. Who waits for something that all
 // clients share takes its turn first, so that a client has so many places in that line, however many calls it makes.
 func (c *Clients) Turn(ctx context.Context, name, kind string) (done func(), err error) {
+	x, turn := c.line(ctx, name, kind)
+	if turn == nil {
+		return nil, ctx.Err()
+	}
+	leave := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		<-turn
+		c.drop(name, x)
+	}
+	select {
+	case turn <- struct{}{}:
+		if err := ctx.Err(); err != nil { // the record may have been deleted meanwhile
+			leave()
+			return nil, err
+		}
+		return leave, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// line is where a client's calls wait for one another; none for a call that is over, since nobody would delete it.
+func (c *Clients) line(ctx context.Context, name, kind string) (*client, chan struct{}) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, nil
+	}
 	x := c.find(name)
 	if x.turns[kind] == nil {
 		x.turns[kind] = make(chan struct{}, c.limits.Places)
 	}
-	turn := x.turns[kind]
-	c.mu.Unlock()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return x, x.turns[kind]
 }

@@ -88,3 +88,47 @@ func TestAClientHasItsPlacesInLine(t *testing.T) {
 	first()
 	await.Value(t, "the next has its turn", second)()
 }
+
+// TestAPlaceLastsLongerThanItsCall: a call ends with its context, and its handler holds its place a little longer.
+func TestAPlaceLastsLongerThanItsCall(t *testing.T) {
+	c := NewClients(Limits{Calls: 10, Changes: 10, PerSecond: 1, Burst: 1, Places: 1})
+	end, _ := c.Begin("a", false)
+	done, err := c.Turn(t.Context(), "a", "Get")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := c.by["a"]
+	end()
+	if c.by["a"] != record {
+		t.Fatal("a client whose call has ended gets one place more")
+	}
+	again, _ := c.Begin("a", false)
+	second := make(chan func(), 1)
+	go func() { done, _ := c.Turn(context.Background(), "a", "Get"); second <- done }()
+	done()
+	await.Value(t, "the place is free", second)()
+	again()
+	if len(c.by) != 0 {
+		t.Errorf("kept: %v", c.by)
+	}
+}
+
+// TestACallThatHasEndedLeavesNothing behind in the records, whatever its handler does next.
+func TestACallThatHasEndedLeavesNothing(t *testing.T) {
+	c := NewClients(Limits{Calls: 10, Changes: 10, PerSecond: 1, Burst: 1, Places: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	end, _ := c.Begin("a", true)
+	cancel()
+	end()
+	for range 100 { // a free place and a context that is over: either may be seen first
+		if _, err := c.Turn(ctx, "a", "Get"); !errors.Is(err, context.Canceled) {
+			t.Fatalf("a turn: %v", err)
+		}
+	}
+	if why := c.Change("a"); why != Gone {
+		t.Errorf("a change: %q", why)
+	}
+	if len(c.by) != 0 {
+		t.Errorf("kept: %v", c.by)
+	}
+}

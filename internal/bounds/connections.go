@@ -9,7 +9,7 @@ import (
 type Ports struct {
 	// Total connections, those of one address, and those on which one client has made calls.
 	Total, PerAddress, PerClient int
-	// Refusals on one connection end it: each costs a little until then.
+	// Refusals on one connection, with no granted call between, end it: each costs a little until then.
 	Refusals int
 }
 
@@ -35,7 +35,7 @@ type Connection struct {
 	remote string
 
 	// of.mu guards what follows.
-	refusals int
+	refusals int             // since the last granted call
 	greeted  map[string]bool // clients that have made a call on it
 }
 
@@ -124,7 +124,9 @@ func (c *Connections) Find(remote string) *Connection {
 func (c *Connections) forget(x *Connection) {
 	x.once.Do(func() {
 		host := hostOf(x.remote)
-		delete(c.open, x.remote)
+		if c.open[x.remote] == x { // or it is a newer one of the same address and port
+			delete(c.open, x.remote)
+		}
 		c.byHost[host] = less(c.byHost, host)
 		if c.byHost[host] == 0 {
 			delete(c.byHost, host)
@@ -173,8 +175,18 @@ func (x *Connection) Refused() {
 	}
 }
 
-// Greet is for a call that is granted. It is TooManyConnections if the client has made calls on as many others already;
-// first is true the first time that it makes a call here.
+// Granted is for a call that is begun: it ends the count of refusals, which are to be many in a row.
+func (x *Connection) Granted() {
+	if x == nil {
+		return
+	}
+	x.of.mu.Lock()
+	defer x.of.mu.Unlock()
+	x.refusals = 0
+}
+
+// Greet is for a call of a client who may make it. It is TooManyConnections if the client has made calls on as many
+// others already; first is true the first time that it makes a call here.
 func (x *Connection) Greet(client string) (first bool, why Reason) {
 	if x == nil {
 		return true, Room

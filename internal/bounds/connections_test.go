@@ -120,6 +120,44 @@ func TestAConnectionOfRefusalsIsClosed(t *testing.T) {
 	}
 }
 
+// TestARefusalNowAndThenEndsNothing: refusals count since the last granted call, so a connection may last for months.
+func TestARefusalNowAndThenEndsNothing(t *testing.T) {
+	p := newPort(Ports{Total: 9, PerAddress: 9, PerClient: 9, Refusals: 2})
+	x, f := p.from("a", 1)
+	for range 20 {
+		x.Refused()
+		x.Refused()
+		x.Granted()
+	}
+	if f.closed || len(p.reasons) > 0 {
+		t.Errorf("closed: %q", p.reasons)
+	}
+	x.Greet("a") // the call may be refused yet
+	for range 3 {
+		x.Refused()
+		x.Greet("a")
+	}
+	if !f.closed {
+		t.Error("a connection of refusals is open")
+	}
+	(*Connection)(nil).Granted()
+}
+
+// TestAnAddressAndPortAreUsedAgain: the end of the old connection does not forget the new one.
+func TestAnAddressAndPortAreUsedAgain(t *testing.T) {
+	p := newPort(Ports{Total: 9, PerAddress: 9, PerClient: 9, Refusals: 9})
+	old, _ := p.from("a", 1)
+	newer, _ := p.from("a", 1)
+	old.Close()
+	if p.Find("a:1") != newer {
+		t.Error("the new one is forgotten")
+	}
+	newer.Close()
+	if p.Find("a:1") != nil || len(p.byHost) > 0 {
+		t.Errorf("kept: %v", p.byHost)
+	}
+}
+
 // TestAcceptGoesOn: sockets that there is no room for are closed, and the next one is admitted.
 func TestAcceptGoesOn(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -117,6 +117,11 @@ type Certificate struct {
 // Issue writes a new key and a certificate of it into a folder, with the certificates to trust and the CRL. A reader
 // that looks meanwhile finds a key that does not fit, and keeps what it has.
 func (a *Authority) Issue(folder string, c Certificate, now time.Time) (until time.Time, err error) {
+	unlock, err := a.lock() // or an older list could replace a newer one in the folder
+	if err != nil {
+		return until, err
+	}
+	defer unlock()
 	pair, err := tls.LoadX509KeyPair(a.at(keyFile), a.at(keyFile))
 	if err != nil {
 		return until, fmt.Errorf("read the CA's key: %w", err)

@@ -36,10 +36,15 @@ type Revoked struct {
 // Revoke adds certificates to the lists and signs them anew, to be replaced within life. Without certificates it is how
 // lists are renewed. It returns how many certificates are revoked now.
 func (a *Authority) Revoke(r Revoked, life time.Duration, now time.Time) (total int, err error) {
+	unlock, err := a.lock()
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
 	return a.list(r, life, now, keyFile, formerFile)
 }
 
-// list signs the lists of these keys.
+// list signs the lists of these keys. Its caller has the lock.
 func (a *Authority) list(r Revoked, life time.Duration, now time.Time, keys ...string) (total int, err error) {
 	signers, err := a.signers(keys)
 	if err != nil {
@@ -82,7 +87,9 @@ func next(s signer, before []*x509.RevocationList, r Revoked, now, due time.Time
 		if list.CheckSignatureFrom(s.cert) != nil {
 			continue
 		}
-		out.Number = new(big.Int).Add(list.Number, big.NewInt(1))
+		if list.Number != nil { // RFC 5280 section 5.2.3 demands one, and not every tool writes it
+			out.Number = new(big.Int).Add(list.Number, big.NewInt(1))
+		}
 		for _, e := range list.RevokedCertificateEntries {
 			add(e.SerialNumber, e.RevocationTime)
 		}

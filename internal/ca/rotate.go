@@ -25,6 +25,11 @@ const (
 
 // Rotate does the next step.
 func (a *Authority) Rotate(life time.Duration, now time.Time) (Step, error) {
+	unlock, err := a.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	trusted, err := a.trusted()
 	if err != nil {
 		return "", err
@@ -83,7 +88,7 @@ func (a *Authority) finish(now time.Time) error {
 	if err := os.Remove(a.at(formerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the former CA's key: %w", err)
 	}
-	if _, err := a.Revoke(Revoked{}, ListLife, now); err != nil {
+	if _, err := a.list(Revoked{}, ListLife, now, keyFile, formerFile); err != nil {
 		return err
 	}
 	return write(a.at(Trusted), 0o644, block("CERTIFICATE", signer.Certificate[0]))

@@ -67,6 +67,9 @@ func (c *Credentials) expel() {
 			return true
 		}
 		if r := s.judgeClient(sent, now); r != nil {
+			if _, there := c.open.LoadAndDelete(o); !there {
+				return true // another call ends it, or its owner has
+			}
 			c.metrics.ended.WithLabelValues(r.reason).Inc()
 			c.tell(notice{events.PeerEnded, fmt.Sprintf("A connection from %s to %s was ended: the certificate is not good any more: %s.", o.RemoteAddr(), c.deps.Use, r.text)})
 			_ = o.Close()

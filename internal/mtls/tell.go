@@ -108,7 +108,11 @@ func (c *Credentials) judge() {
 		})
 	}
 	c.concern(events.RevocationListStale, !due.IsZero() && now.After(due), func() string {
-		return fmt.Sprintf("A CRL of %s was due to be replaced at %s. It stays in use; who was revoked since is not known.", c.deps.Use, due.Format(time.RFC3339))
+		effect := "It stays in use; who was revoked since is not known."
+		if s.refuseOverdue {
+			effect = "Certificates of its CA are refused until it is (crl_overdue: refuse)."
+		}
+		return fmt.Sprintf("A CRL of %s was due to be replaced at %s. %s", c.deps.Use, due.Format(time.RFC3339), effect)
 	})
 }
 

@@ -52,6 +52,7 @@ func (a *Agent) admit(next http.Handler) http.Handler {
 			return
 		}
 		defer end()
+		a.conns.Find(r.RemoteAddr).Granted()
 		next.ServeHTTP(w, r)
 	})
 }

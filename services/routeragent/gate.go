@@ -56,6 +56,7 @@ func (a *Agent) admit(ctx context.Context, info *tap.Info) (context.Context, err
 	if why != bounds.Room {
 		return ctx, a.refuse(c, call, string(why), full(c.name, why, a.cfg.SetsPerSecond))
 	}
+	a.conns.Find(c.address).Granted()
 	ctx, c.abandon = context.WithCancel(ctx)
 	context.AfterFunc(ctx, end)
 	return context.WithValue(ctx, clientKey{}, c), nil

@@ -57,7 +57,11 @@ func full(client string, why bounds.Reason, perSecond float64) error {
 func (a *Agent) pace(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	c, _ := ctx.Value(clientKey{}).(client)
 	if set, ok := req.(*gnmi.SetRequest); ok && !ends(set) {
-		if why := a.clients.Change(c.name); why != bounds.Room {
+		switch why := a.clients.Change(c.name); why {
+		case bounds.Room:
+		case bounds.Gone:
+			return nil, status.Error(codes.Canceled, "the call is over")
+		default:
 			a.metrics.refused.WithLabelValues(string(why)).Inc()
 			return nil, full(c.name, why, a.cfg.SetsPerSecond)
 		}

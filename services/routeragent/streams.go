@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/internal/access"
 )
@@ -45,7 +46,7 @@ func (s *stream) RecvMsg(m any) error {
 	case err := <-received:
 		return err
 	case <-s.ctx.Done():
-		return s.ctx.Err()
+		return status.FromContextError(s.ctx.Err()).Err()
 	}
 }
 
