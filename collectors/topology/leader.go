@@ -56,8 +56,9 @@ func (t turns) due(now time.Time, cfg Configuration) bool {
 }
 
 // after is what a reading leaves: a leader that has read nothing several times stands back until others have looked.
-func (t turns) after(now time.Time, err error, cfg Configuration) (next turns, stand bool) {
-	next = turns{last: now}
+// That counts from the end of the reading: one of routers that do not answer takes longer than others need to look.
+func (t turns) after(began, ended time.Time, err error, cfg Configuration) (next turns, stand bool) {
+	next = turns{last: began}
 	if err == nil {
 		return next, false
 	}
@@ -66,7 +67,7 @@ func (t turns) after(now time.Time, err error, cfg Configuration) (next turns, s
 		next.failed = t.failed + 1
 		return next, false
 	}
-	next.back = now.Add(3 * cfg.look())
+	next.back = ended.Add(3 * cfg.look())
 	return next, true
 }
 
@@ -84,7 +85,7 @@ func (c *Component) turn(ctx context.Context) {
 		c.deps.Log.WarnContext(ctx, "topology not read; the last one stays", "error", err)
 	}
 	stand := false
-	if c.turns, stand = c.turns.after(now, err, c.cfg); stand && c.leader != nil {
+	if c.turns, stand = c.turns.after(now, time.Now(), err, c.cfg); stand && c.leader != nil {
 		c.standBack()
 	}
 }

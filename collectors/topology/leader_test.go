@@ -89,15 +89,16 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	is, stand := turns{}, false
+	ended := now.Add(10 * cfg.look()) // routers that drop packets
 	for i := 1; i <= leaderTries; i++ {
-		if is, stand = is.after(now, broken, cfg); stand != (i == leaderTries) {
+		if is, stand = is.after(now, ended, broken, cfg); stand != (i == leaderTries) {
 			t.Errorf("after %d readings that failed it stands back: %t", i, stand)
 		}
 	}
-	if is.failed != 0 || !is.broken || !is.back.After(now) || is.back.After(now.Add(cfg.Interval)) {
-		t.Errorf("it stands back until %s after now: longer than another replica takes to look, and less than an interval", is.back.Sub(now))
+	if is.failed != 0 || !is.broken || !is.last.Equal(now) || !is.back.After(ended.Add(cfg.look())) || is.back.After(ended.Add(cfg.Interval)) {
+		t.Errorf("it stands back until %s after the reading: longer than another replica takes to look, and less than an interval", is.back.Sub(ended))
 	}
-	if is, stand = is.after(now, nil, cfg); stand || is.failed != 0 || is.broken || !is.back.IsZero() {
+	if is, stand = is.after(now, ended, nil, cfg); stand || is.failed != 0 || is.broken || !is.back.IsZero() {
 		t.Errorf("after one that succeeded: %+v", is)
 	}
 }

@@ -30,6 +30,9 @@ func (c *Component) request(ctx context.Context, now time.Time, policy string, m
 		if len(some) == 0 {
 			continue
 		}
+		if !c.leader.Held() { // a round takes a while, and another replica may lead since
+			return
+		}
 		req := requestOf(now, policy, mode, some)
 		r, err := c.deps.Changes.Create(ctx, connect.NewRequest(req))
 		if err != nil {

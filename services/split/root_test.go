@@ -235,6 +235,16 @@ func TestOneReplicaRequests(t *testing.T) {
 	}
 }
 
+// A round takes a while: a replica that has lost the lead meanwhile requests nothing.
+func TestALeadLostInTheRoundRequestsNothing(t *testing.T) {
+	n := newNeighbours()
+	r := newRig(t, n, store(t))
+	n.planning = r.c.leader.Resign
+	if got := r.decides(t); portOf(t, got, "ge-1").GetRule() != "raise-now" || len(n.created) != 0 {
+		t.Errorf("the lead was lost before the request: %v, %d change sets", got, len(n.created))
+	}
+}
+
 // What speaks for itself once is said once.
 func TestWhatIsSaidIsSaidOnce(t *testing.T) {
 	n := newNeighbours()

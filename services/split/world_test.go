@@ -55,6 +55,8 @@ type neighbours struct {
 	asked  []*flowv1.TelemetryRequest
 	plans  []*policyv1.PlanRequest
 	silent bool
+	// planning is called while a plan is made.
+	planning func()
 }
 
 func (n *neighbours) Plan(ctx context.Context, r *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
@@ -71,6 +73,9 @@ func (n *neighbours) Plan(ctx context.Context, r *connect.Request[policyv1.PlanR
 		return nil, connect.NewError(connect.CodeUnavailable, errors.New("services/policy is not there"))
 	}
 	n.plans = append(n.plans, r.Msg)
+	if n.planning != nil {
+		n.planning()
+	}
 	plan := &policyv1.RouterPlan{Router: "wr", Queues: []*policyv1.Queue{{Name: "beta", Weight: 5}, {Name: "alpha", Weight: 95}}}
 	for _, name := range n.ports {
 		port := &policyv1.PortScheduling{Interface: name, Speed: 10e9}

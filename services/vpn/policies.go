@@ -136,24 +136,31 @@ func (c *Component) followedPolicy() string {
 	return c.cfg.Policy
 }
 
-// follow puts the policy's weights in force when its hash has changed.
+// wanted is the policy that the folder has to be followed, compiled, and its hash.
+func (c *Component) wanted() (p policy, compiled vpnshare.Policy, digest []byte, err error) {
+	all, err := c.library.read()
+	if err != nil {
+		return p, compiled, nil, err
+	}
+	if len(all) == 0 {
+		return p, compiled, nil, fmt.Errorf("no policy in %s", c.cfg.Dir)
+	}
+	if p, err = find(all, c.followedPolicy()); err != nil {
+		return p, compiled, nil, err
+	}
+	compiled, digest, err = c.compile(p)
+	return p, compiled, digest, err
+}
+
+// follow puts the policy's weights in force when its hash has changed. A leader that cannot use its file gives the lead
+// away: the lease is renewed by itself, and nobody would follow a policy.
 func (c *Component) follow(ctx context.Context) error {
 	if c.cfg.Dir == "" {
 		return nil
 	}
-	all, err := c.library.read()
+	p, compiled, digest, err := c.wanted()
 	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return fmt.Errorf("no policy in %s", c.cfg.Dir)
-	}
-	p, err := find(all, c.followedPolicy())
-	if err != nil {
-		return err
-	}
-	compiled, digest, err := c.compile(p)
-	if err != nil {
+		c.leader.Resign()
 		return err
 	}
 	leads, err := c.leader.Leads(c.loops.Context())

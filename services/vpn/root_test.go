@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/millrace/millrace/internal/testkit/wholefile"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
@@ -349,6 +350,23 @@ func TestReplicasWithDifferentFilesDoNotTakeTurns(t *testing.T) {
 	following.all(2)
 	leading.stop()
 	following.all(3)
+}
+
+// TestALeaderWithABrokenFileGivesTheLeadAway to a replica that can read its own.
+func TestALeaderWithABrokenFileGivesTheLeadAway(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	leading := w.start(w.following("shares"))
+	leading.all(1)
+	other := t.TempDir()
+	wholefile.Write(t, filepath.Join(other, "shares.yaml"), strings.Replace(first, "weight: ", "weight: 1", 1))
+	following := w.start(func(c *Configuration) { c.Dir, c.Policy = other, "shares" })
+	following.all(1)
+	w.policy("shares.yaml", "policy: [")
+	following.all(2)
+	if leading.comp.leader.Held() {
+		t.Error("it leads, and cannot read what to follow")
+	}
 }
 
 // TestMaxMinFollowsTheTopology: rates and routes of the network make the weights, and make them anew when it changes.
