@@ -73,16 +73,19 @@ func (w *watcher) leave() {
 	w.c.metrics.connected.DeleteLabelValues(w.device.Name)
 }
 
-// record tells the other replicas how a router is read here.
+// record writes for the other replicas how a router is read here. What etcd did not take is written again at the next
+// sample.
 func (w *watcher) record(ctx context.Context) {
 	if w.c.deps.State == nil {
 		return
 	}
 	d := w.report()
 	d.ReadBy = w.c.name
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	request, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	if err := w.c.deps.State.Apply(ctx, state.Op{Key: devicesPrefix + w.device.Name, Value: d}); err != nil && ctx.Err() == nil {
+	err := w.c.deps.State.Apply(request, state.Op{Key: devicesPrefix + w.device.Name, Value: d})
+	w.unrecorded.Store(err != nil)
+	if err != nil && ctx.Err() == nil {
 		w.c.deps.Log.WarnContext(ctx, "other replicas do not know how a router is read", "device", w.device.Name, "error", err)
 	}
 }

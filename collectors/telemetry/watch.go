@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -30,6 +31,8 @@ type watcher struct {
 
 	mu    sync.Mutex
 	state link
+	// unrecorded is true while the other replicas do not know the state, because etcd did not take it.
+	unrecorded atomic.Bool
 }
 
 // link is the connection state that Devices returns.
@@ -148,6 +151,8 @@ func (w *watcher) got(ctx context.Context) {
 	if news {
 		w.c.metrics.connected.WithLabelValues(w.device.Name).Set(1)
 		w.c.events.Publish(ctx, events.TelemetryUp, w.device.Name, fmt.Sprintf("Counters of %s come in.", w.device.Name))
+	}
+	if news || w.unrecorded.Load() {
 		w.record(ctx)
 	}
 }
@@ -162,6 +167,8 @@ func (w *watcher) lost(ctx context.Context, err error) {
 	w.c.metrics.failures.WithLabelValues(w.device.Name).Inc()
 	if news {
 		w.c.events.Publish(ctx, events.TelemetryDown, w.device.Name, fmt.Sprintf("No counters of %s: %v. Trying again.", w.device.Name, err))
+	}
+	if news || w.unrecorded.Load() {
 		w.record(ctx)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,8 +24,9 @@ type Leader struct {
 	store     *Store
 	key, name string
 
+	// mu is held while etcd is asked, lock is read without it: a metric does not wait for etcd.
 	mu   sync.Mutex
-	lock *Lock // nil unless held
+	lock atomic.Pointer[Lock] // nil unless held
 }
 
 // Replica is a name for this process among replicas, which a person can find: its host, its number, and chance, since
@@ -46,8 +48,8 @@ func NewLeader(store *Store, key, name string) *Leader {
 func (l *Leader) Leads(life context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lock != nil {
-		if l.lock.alive() {
+	if lock := l.lock.Load(); lock != nil {
+		if lock.alive() {
 			return true, nil
 		}
 		l.free()
@@ -85,15 +87,14 @@ func (l *Leader) take(life context.Context) (bool, error) {
 		cancel()
 		return false, fmt.Errorf("take the lead %s: %w", l.key, err)
 	}
-	l.lock = lock
+	l.lock.Store(lock)
 	return true, nil
 }
 
 // Held reports whether this replica leads as far as it knows, without a look at etcd.
 func (l *Leader) Held() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lock != nil && l.lock.alive()
+	lock := l.lock.Load()
+	return lock != nil && lock.alive()
 }
 
 // Gauge is Held for a metric: 1 or 0.
@@ -112,8 +113,7 @@ func (l *Leader) Resign() {
 }
 
 func (l *Leader) free() {
-	if l.lock != nil {
-		l.lock.Release()
-		l.lock = nil
+	if lock := l.lock.Swap(nil); lock != nil {
+		lock.Release()
 	}
 }
