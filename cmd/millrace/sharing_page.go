@@ -28,20 +28,21 @@ type shared struct {
 	Members []string `json:"members,omitempty"`
 }
 
-// readSharing reads who leads and who shares.
+// readSharing reads who leads and who shares. A process with an etcd of its own has no replica, and so no store for it:
+// there is nobody whom it would have to agree with.
 func readSharing(ctx context.Context, store *state.Store) (out []shared, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sharingTimeout)
 	defer cancel()
 	kinds := sharings()
 	for _, name := range serviceNames() {
 		how := kinds[name]
-		is := shared{Service: name, Kind: how.kind, Decides: how.decides, Led: how.leader != ""}
+		is := shared{Service: name, Kind: how.kind, Decides: how.decides, Led: how.leader != "" && store != nil}
 		if is.Led {
 			if is.Leader, err = store.Holder(ctx, how.leader); err != nil {
 				return nil, err
 			}
 		}
-		if how.members != "" {
+		if how.members != "" && store != nil {
 			entries, err := store.Keys(ctx, how.members)
 			if err != nil {
 				return nil, err
@@ -61,15 +62,11 @@ func (p *process) sharingPage() dashboard.Mount {
 		Path: "GET " + sharingPath,
 		Call: func(r *http.Request) rights.Call { return rights.Page(r.URL.Path, rights.Viewer) },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			store := p.shared
-			if store == nil {
-				store = p.state // within this process, which has no replica
-			}
-			if store == nil {
+			if p.shared == nil && p.state == nil {
 				http.Error(w, "this process has no etcd: set etcd.endpoints", http.StatusServiceUnavailable)
 				return
 			}
-			all, err := readSharing(r.Context(), store)
+			all, err := readSharing(r.Context(), p.shared)
 			if err != nil {
 				http.Error(w, "who leads is not known: "+err.Error(), http.StatusServiceUnavailable)
 				return

@@ -96,6 +96,10 @@ func TestWhoLeadsIsShown(t *testing.T) {
 	if _, err := run(); err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "set etcd.endpoints") {
 		t.Errorf("without etcd: %v", err)
 	}
+	p.state = store
+	if out, err := run(); err != nil || strings.Contains(out, "nobody") {
+		t.Errorf("a process with an etcd of its own has no replicas: %v\n%s", err, out)
+	}
 	p.shared = store
 	leader := state.NewLeader(store, topology.KeyLeader, "te1/17/ABCDEF")
 	if leads, err := leader.Leads(t.Context()); !leads || err != nil {

@@ -80,11 +80,13 @@ func TestALeadIsTakenOverFromTheDead(t *testing.T) {
 
 // Etcd that does not answer is an error, and holds nobody up.
 func TestALeadWithoutEtcd(t *testing.T) {
-	s := etcd.Shared(t)
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	l := state.NewLeader(s, "d/leader", "first")
-	if got, err := l.Leads(over); got || err == nil {
+	away, err := state.Dial([]string{"http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer away.Close()
+	l := state.NewLeader(away, "d/leader", "first")
+	if got, err := l.Leads(t.Context()); got || err == nil || l.Held() {
 		t.Errorf("%t, %v", got, err)
 	}
 	if a, b := state.Replica(), state.Replica(); a == b || a == "" {

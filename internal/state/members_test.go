@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -54,12 +55,12 @@ func TestMembersKnowEachOther(t *testing.T) {
 	b.told(t, "a", "b")
 	a.end()
 	b.told(t, "b")
-	dead, err := s.Lock(t.Context(), "c", 0, "part/members/c") // one that renews nothing from now on
-	if err != nil {
+	life, dies := context.WithCancel(t.Context())
+	if _, err := s.Lock(life, "c", time.Second, "part/members/c"); err != nil {
 		t.Fatal(err)
 	}
 	b.told(t, "b", "c")
-	dead.Release()
+	dies() // and releases nothing, but does not renew its lease
 	b.told(t, "b")
 }
 

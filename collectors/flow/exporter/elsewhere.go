@@ -31,6 +31,16 @@ func (e *elsewhere) remove(key sessionKey) {
 	}
 }
 
+// oldest is the session whose exporter was seen last the longest time ago.
+func (e *elsewhere) oldest() (key sessionKey, last time.Time) {
+	for k, s := range e.sessions {
+		if last.IsZero() || s.LastSeen.Before(last) {
+			key, last = k, s.LastSeen
+		}
+	}
+	return key, last
+}
+
 // bytes is about what a session's templates and rates take.
 func (s SessionState) bytes() int {
 	n := (len(s.Samplers) + len(s.Interfaces)) * samplerMemory
@@ -45,7 +55,7 @@ func (s SessionState) key() sessionKey {
 }
 
 // Hear notes a session as another collector has it, for when its exporter sends here. What is heard gives way to what
-// is here: it is left out where there is no room.
+// is here, and to what was seen later: exporters that restart leave sessions behind, of which nobody hears again.
 func (t *Table) Hear(kept SessionState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,12 +65,22 @@ func (t *Table) Hear(kept SessionState) {
 		return
 	}
 	t.elsewhere.remove(key)
-	if s, here := t.sessions[key]; here && !s.movedBy(kept) {
+	if s, here := t.sessions[key]; here && !s.movedBy(kept) || t.memory.total+kept.bytes() > t.cfg.TemplateMemory {
 		return
 	}
-	if len(t.elsewhere.sessions) < t.cfg.MaxSessions && t.memory.total+t.elsewhere.bytes+kept.bytes() <= t.cfg.TemplateMemory {
-		t.elsewhere.put(key, kept)
+	for !t.hasRoom(kept) {
+		oldest, last := t.elsewhere.oldest()
+		if len(t.elsewhere.sessions) == 0 || !last.Before(kept.LastSeen) {
+			return
+		}
+		t.elsewhere.remove(oldest)
 	}
+	t.elsewhere.put(key, kept)
+}
+
+// hasRoom reports whether one more session of another collector fits.
+func (t *Table) hasRoom(s SessionState) bool {
+	return len(t.elsewhere.sessions) < t.cfg.MaxSessions && t.memory.total+t.elsewhere.bytes+s.bytes() <= t.cfg.TemplateMemory
 }
 
 // moved takes over what another collector has of a session whose exporter sends here now: templates and rates. The

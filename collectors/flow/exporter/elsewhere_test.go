@@ -96,3 +96,33 @@ func TestWhatIsHeardIsBounded(t *testing.T) {
 		t.Errorf("%d sessions of others are kept, and there is no room for what is here", n)
 	}
 }
+
+// Sessions of exporters that have restarted since, by another port, give way to those that are seen later.
+func TestWhatIsHeardLaterIsKept(t *testing.T) {
+	from := newBench(t, nil)
+	from.take(router, v9(header{seq: 1}, tmpl(9), flows(1, hour)))
+	of := func(port uint16, at time.Time) SessionState {
+		s := from.table.State().Sessions[0]
+		s.From, s.LastSeen = netip.AddrPortFrom(router.Addr(), port), at
+		return s
+	}
+	one := of(1, epoch).bytes()
+	for name, bound := range map[string]func(*Configuration){
+		"by number": func(c *Configuration) { c.MaxSessions = 3 },
+		"by memory": func(c *Configuration) { c.TemplateMemory = 3*one + one/2 },
+	} {
+		b := newBench(t, bound)
+		for i := range 5 {
+			b.table.Hear(of(uint16(1000+i), epoch.Add(time.Duration(i)*time.Minute)))
+		}
+		b.table.Hear(of(999, epoch)) // which is older than all that are kept
+		for port, want := range map[uint16]bool{999: false, 1000: false, 1001: false, 1002: true, 1003: true, 1004: true} {
+			if _, kept := b.table.elsewhere.sessions[of(port, epoch).key()]; kept != want {
+				t.Errorf("%s: the session of port %d is kept: %t", name, port, kept)
+			}
+		}
+		if b.table.elsewhere.bytes != 3*one {
+			t.Errorf("%s: %d bytes are counted of three sessions of %d", name, b.table.elsewhere.bytes, one)
+		}
+	}
+}

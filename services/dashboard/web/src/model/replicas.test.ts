@@ -10,7 +10,7 @@ const answer = [
 
 test("who leads, by host", () => {
   const all = readLeaders(answer);
-  expect(leadersText(all)).toBe("topology te1, split nobody");
+  expect(leadersText(all)).toBe("topology te1");
   expect(leadersDetail(all)).toBe("topology: te1/17/ABCDEF\nsplit: nobody leads");
   expect(leadersText(readLeaders([]))).toBe("");
 });

@@ -13,9 +13,12 @@ export function readLeaders(answer: unknown): Leader[] {
     .map(({ service, leader }) => ({ service: String(service), leader: typeof leader === "string" ? leader : "" }));
 }
 
-/** Each leader's host: a name is host, process and chance. */
+/** Each leader's host: a name is host, process and chance. A service that is not used has none. */
 export function leadersText(all: Leader[]): string {
-  return all.map(({ service, leader }) => `${service} ${leader.split("/")[0] || "nobody"}`).join(", ");
+  return all
+    .filter(({ leader }) => leader)
+    .map(({ service, leader }) => `${service} ${leader.split("/")[0]}`)
+    .join(", ");
 }
 
 /** Each leader's whole name. */

@@ -7,12 +7,13 @@ export function Foot() {
   const store = useStore();
   const version = useResource(store.version).data;
   const leaders = useResource(store.leaders).data ?? [];
+  const hosts = leadersText(leaders);
   return (
     <footer className="foot">
       <span title={version && `commit ${version.commit}, ${version.go}, ${version.platform}`}>
         {version ? `Millrace ${shortVersion(version)}` : ""}
       </span>
-      {leaders.length > 0 && <span title={leadersDetail(leaders)}> · leaders: {leadersText(leaders)}</span>}
+      {hosts && <span title={leadersDetail(leaders)}> · leaders: {hosts}</span>}
     </footer>
   );
 }
