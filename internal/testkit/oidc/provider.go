@@ -8,12 +8,14 @@ package oidc
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/internal/testkit/wholefile"
@@ -40,7 +42,7 @@ type Provider struct {
 	redirect       string
 	userinfo       bool
 	process        *exec.Cmd
-	said           *bufio.Scanner
+	said           <-chan string // its lines, until it ends
 }
 
 // Secret of the client.
@@ -119,20 +121,30 @@ func (p *Provider) Again(t testing.TB) {
 	if err := p.process.Start(); err != nil {
 		t.Fatalf("start the OpenID provider: %v", err)
 	}
-	p.said = bufio.NewScanner(out)
-	if p.Issuer = p.line(t, log); p.Issuer == "" {
-		t.Fatal("the OpenID provider has no issuer")
-	}
+	p.said = lines(out)
+	p.Issuer = p.line(t, log)
 }
 
 // line is what it prints next.
 func (p *Provider) line(t testing.TB, log string) string {
 	t.Helper()
-	if !p.said.Scan() {
-		said, _ := os.ReadFile(log) // for the message: as much as there is
-		t.Fatalf("the OpenID provider ended: %s", said)
+	said := await.Value(t, "the OpenID provider says something", p.said)
+	if said == "" {
+		errors, _ := os.ReadFile(log) // for the message: as much as there is
+		t.Fatalf("the OpenID provider ended: %s", errors)
 	}
-	return p.said.Text()
+	return said
+}
+
+func lines(from io.Reader) <-chan string {
+	to := make(chan string, 10)
+	go func() {
+		defer close(to)
+		for s := bufio.NewScanner(from); s.Scan(); {
+			to <- s.Text()
+		}
+	}()
+	return to
 }
 
 // Rotate replaces its keys.
