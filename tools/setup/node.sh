@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Prints the folder of the Node.js of tools/node, which it fetches by checksum where it is not there yet.
-# The machine's own Node.js only runs npm for that. Node.js before 24.2 may wait for itself for ever while it imports
-# modules, or at its end: its event loop waits for the workers' tasks, and one of those for the event loop
-# (https://github.com/nodejs/node/pull/58047).
+# The machine's own Node.js only runs npm for that: every test runs on the one that its programs ask for (oidc-provider
+# wants 22.12 at least).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

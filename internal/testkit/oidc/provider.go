@@ -14,10 +14,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
+	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/wholefile"
 )
 
@@ -128,12 +130,17 @@ func (p *Provider) Again(t testing.TB) {
 // line is what it prints next.
 func (p *Provider) line(t testing.TB, log string) string {
 	t.Helper()
-	said := await.Value(t, "the OpenID provider says something", p.said)
-	if said == "" {
-		errors, _ := os.ReadFile(log) // for the message: as much as there is
-		t.Fatalf("the OpenID provider ended: %s", errors)
+	select {
+	case said, lives := <-p.said:
+		if !lives {
+			errors, _ := os.ReadFile(log) // for the message: as much as there is
+			t.Fatalf("the OpenID provider ended: %s", errors)
+		}
+		return said
+	case <-time.After(await.Patience):
+		t.Fatalf("after %s the OpenID provider says nothing:\n%s", await.Patience, program.Threads(p.process.Process.Pid))
+		panic("unreachable")
 	}
-	return said
 }
 
 func lines(from io.Reader) <-chan string {
