@@ -89,7 +89,7 @@ func (w *world) test(t *testing.T, m moment, f plane.Fault) {
 		cs := w.strike(t, m, f)
 		if r.End = "forgotten"; cs != nil {
 			r.End = word(cs.GetState())
-			w.judge(t, cs)
+			w.Judge(t, cs)
 		} else {
 			w.judgeForgotten(t)
 		}

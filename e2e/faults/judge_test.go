@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -55,9 +54,9 @@ func (w *world) judgeForgotten(t *testing.T) {
 	t.Helper()
 	for _, r := range w.Routers {
 		await.True(t, r.Name+" waits for no confirmation", func() bool { return !r.Pending() })
-		holds := w.holds(r)
+		holds := w.Holds(r)
 		t.Logf("%s holds the %s state", r.Name, holds)
-		if holds == neither {
+		if holds == plane.Neither {
 			t.Errorf("%s holds the %s state: %v", r.Name, holds, r.Entries())
 		}
 	}
@@ -67,7 +66,7 @@ func (w *world) judgeForgotten(t *testing.T) {
 		cs = w.end(t, cs.GetId())
 	}
 	for _, r := range w.Routers {
-		if holds := w.holds(r); holds != after {
+		if holds := w.Holds(r); holds != plane.After {
 			t.Errorf("%s holds the %s state after %s, which is %s: %v", r.Name, holds, cs.GetId(), cs.GetState(), cs.GetHistory())
 		}
 	}
@@ -95,14 +94,10 @@ func (w *world) toldAgain(t *testing.T, service string, before int) {
 // ended is the change set if nothing more will happen to it by itself.
 func (w *world) ended(id string) *pushv1.ChangeSet {
 	cs, err := w.get(id)
-	if err != nil {
+	if err != nil || !plane.Ended(cs) {
 		return nil
 	}
-	switch cs.GetState() {
-	case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED:
-		return cs
-	}
-	return nil
+	return cs
 }
 
 func (w *world) end(t *testing.T, id string) (cs *pushv1.ChangeSet) {
@@ -115,65 +110,10 @@ func (w *world) end(t *testing.T, id string) (cs *pushv1.ChangeSet) {
 	return cs
 }
 
-// judge holds the record against the routers.
-func (w *world) judge(t *testing.T, cs *pushv1.ChangeSet) {
-	t.Helper()
-	for _, d := range cs.GetDevices() {
-		r := w.Routers[d.GetDevice()]
-		await.True(t, r.Name+" waits for no confirmation", func() bool { return !r.Pending() })
-		holds := w.holds(r)
-		t.Logf("%s: %s holds the %s state; the record says %s", cs.GetState(), r.Name, holds, d.GetState())
-		if want := said(cs, d); holds == neither || want != "" && holds != want {
-			t.Errorf("%s: %s holds the %s state, and the record says %s (%s):\n%v", cs.GetState(), r.Name, holds, d.GetState(), d.GetError(), cs.GetHistory())
-		}
-	}
-}
-
-// state is what a router holds.
-type state string
-
-const (
-	before  state = "old"
-	after   state = "new"
-	neither state = "no known"
-)
-
-// holds compares a router's config with that before the policy and with that when all of it was verified.
-func (w *world) holds(r *plane.Router) state {
-	switch now := r.Entries(); {
-	case maps.Equal(now, w.before[r.Name]):
-		return before
-	case maps.Equal(now, w.after[r.Name]):
-		return after
-	}
-	return neither
-}
-
-// said is what the record claims of a router; empty where it claims nothing.
-func said(cs *pushv1.ChangeSet, d *pushv1.DeviceChange) state {
-	switch cs.GetState() {
-	case pushv1.State_STATE_VERIFIED:
-		return after
-	case pushv1.State_STATE_ROLLED_BACK:
-		return before
-	}
-	switch d.GetState() {
-	case pushv1.DeviceState_DEVICE_STATE_CONFIRMED:
-		return after
-	case pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK, pushv1.DeviceState_DEVICE_STATE_PLANNED:
-		return before
-	case pushv1.DeviceState_DEVICE_STATE_FAILED: // it refused: nothing was changed
-		if strings.HasPrefix(d.GetError(), "refused: ") {
-			return before
-		}
-	}
-	return ""
-}
-
 // goesOn wipes the routers and wants the next change set to be verified: no lock, no run and no router was left over.
 func (w *world) goesOn(t *testing.T) {
 	t.Helper()
-	w.wipe()
+	w.Wipe()
 	w.verified(t)
-	w.wipe()
+	w.Wipe()
 }

@@ -136,7 +136,7 @@ func (r *realRouter) verified(t *testing.T) string {
 	if cs := r.end(t, id); cs.GetState() != pushv1.State_STATE_VERIFIED {
 		t.Fatalf("%s, which nothing disturbed, is %s: %v", id, cs.GetState(), cs.GetHistory())
 	}
-	r.comesTo(t, after)
+	r.comesTo(t, plane.After)
 	return id
 }
 
@@ -161,7 +161,7 @@ func (r *realRouter) end(t *testing.T, id string) (cs *pushv1.ChangeSet) {
 // judge holds the record against the router.
 func (r *realRouter) judge(t *testing.T, cs *pushv1.ChangeSet) {
 	t.Helper()
-	want := said(cs, cs.GetDevices()[0])
+	want := plane.Said(cs, cs.GetDevices()[0])
 	if want == "" {
 		t.Errorf("%s says nothing of the router: %v", cs.GetId(), cs.GetHistory())
 		return
@@ -170,7 +170,7 @@ func (r *realRouter) judge(t *testing.T, cs *pushv1.ChangeSet) {
 }
 
 // comesTo waits until the router holds a state, wholly.
-func (r *realRouter) comesTo(t *testing.T, want state) {
+func (r *realRouter) comesTo(t *testing.T, want plane.State) {
 	t.Helper()
 	program.Until(t, fmt.Sprintf("the router holds the %s state", want), func() (bool, any) {
 		holds, text := r.holds(t)
@@ -193,5 +193,5 @@ func (r *realRouter) goesOn(t *testing.T, cs *pushv1.ChangeSet) {
 	if cs := r.end(t, id); cs.GetState() != pushv1.State_STATE_ROLLED_BACK {
 		t.Fatalf("%s, which nothing disturbed, is %s: %v", id, cs.GetState(), cs.GetHistory())
 	}
-	r.comesTo(t, before)
+	r.comesTo(t, plane.Before)
 }

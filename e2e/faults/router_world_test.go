@@ -13,6 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
@@ -177,12 +178,12 @@ func (r *realRouter) run(t *testing.T, argv ...string) string {
 
 // holds looks at the kernel and at FRR: a route with a label in an LSP's table, the rule that leads there, the LSP's
 // policy, and the two queues.
-func (r *realRouter) holds(t *testing.T) (state, string) {
+func (r *realRouter) holds(t *testing.T) (plane.State, string) {
 	t.Helper()
 	seen := r.run(t, "sh", "-c", `ip -4 route show table all | grep 'table 2[0-9][0-9][0-9][0-9]'; ip rule; tc qdisc show dev ge-2`)
 	running, err := r.lab.Capture(t.Context(), "R1", "vtysh", "-N", "R1", "-c", "show running-config")
 	if err != nil {
-		return neither, err.Error() // a daemon is away
+		return plane.Neither, err.Error() // a daemon is away
 	}
 	text, parts := seen+running, 0
 	for _, has := range []bool{
@@ -195,11 +196,11 @@ func (r *realRouter) holds(t *testing.T) (state, string) {
 	}
 	switch parts {
 	case 0:
-		return before, text
+		return plane.Before, text
 	case 4:
-		return after, text
+		return plane.After, text
 	}
-	return neither, text
+	return plane.Neither, text
 }
 
 // gate holds the push service at a moment of its talk with the router.

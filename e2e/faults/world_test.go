@@ -21,8 +21,7 @@ import (
 // world is the services that make and push change sets, and two routers.
 type world struct {
 	*plane.Plane
-	// before and after are what each router holds without and with the policy.
-	before, after map[string]map[string]string
+	plane.States
 }
 
 // settings are those of an operator, divided: a fault outlasts calls and locks, and a commit that nobody confirms is
@@ -37,40 +36,8 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Plane: plane.New(t, plane.Options{Services: []string{"paths", "policy", "push", "alpha"}, Settings: settings, Etcd: []func(*embed.Config){etcd.Quota(quota)}})}
 	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now())
-	w.learn(t)
+	w.Learn(t, w.Routers, func() { w.verified(t) }) // nothing disturbs it
 	return w
-}
-
-// learn sees what the routers hold before and after a change set that nothing disturbs.
-func (w *world) learn(t *testing.T) {
-	t.Helper()
-	w.before = w.entries()
-	w.verified(t)
-	w.after = w.entries()
-	for name, entries := range w.after {
-		if len(entries) == 0 {
-			t.Fatalf("the policy gives %s nothing to hold", name)
-		}
-	}
-	w.wipe()
-}
-
-func (w *world) entries() map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for name, r := range w.Routers {
-		out[name] = r.Entries()
-	}
-	return out
-}
-
-// wipe leaves routers as they were before any change set, faultless.
-func (w *world) wipe() {
-	for name, r := range w.Routers {
-		r.Clear()
-		for path := range r.Entries() {
-			r.Edit(path, w.before[name][path])
-		}
-	}
 }
 
 // call asks until the service answers: it may have been started this moment, or be without its store.

@@ -3,7 +3,7 @@
 //
 // In: the millrace binary, Kafka's jars, the names of services and their configuration beside addresses.
 // Out: a control plane that lives as long as the test, and a table of what can break in it.
-// Next: e2e/faults.
+// Next: e2e/faults, e2e/soak, e2e/cluster.
 package plane
 
 import (
@@ -86,7 +86,7 @@ var Ports = map[string]int{
 func New(t *testing.T, o Options) *Plane {
 	t.Helper()
 	host := program.OwnHost()
-	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Routers: map[string]*Router{}, Running: map[string]*program.Process{}, Links: map[string]*faults.Link{}, services: o.Services}
+	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Running: map[string]*program.Process{}, Links: map[string]*faults.Link{}, services: o.Services}
 	if o.Before != nil {
 		o.Before(p.Dir)
 	}
@@ -95,11 +95,7 @@ func New(t *testing.T, o Options) *Plane {
 	for _, name := range o.Through {
 		p.Links[name] = p.Link(t, strings.TrimPrefix(p.URL(name), "http://"))
 	}
-	for _, name := range Names {
-		c := p.certificate(t, name)
-		r := pushtest.Start(t, name, gnmitest.Certs{Server: p.server(t, c)})
-		p.Routers[name] = &Router{r, name, p.Link(t, r.Device.Address), c, p.newPE(t, name)}
-	}
+	p.AddRouters(t)
 	p.configure(t, o)
 	p.Changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.URL("push"))
 	t.Cleanup(func() { p.stop(t) })
@@ -110,6 +106,17 @@ func New(t *testing.T, o Options) *Plane {
 		p.Running[name].WaitReady(t, p.URL(name))
 	}
 	return p
+}
+
+// AddRouters starts the routers, on the plane's host and with its CA.
+func (p *Plane) AddRouters(t *testing.T) {
+	t.Helper()
+	p.Routers = map[string]*Router{}
+	for _, name := range Names {
+		c := p.certificate(t, name)
+		r := pushtest.Start(t, name, gnmitest.Certs{Server: p.server(t, c)})
+		p.Routers[name] = &Router{r, name, p.Link(t, r.Device.Address), c, p.newPE(t, name)}
+	}
 }
 
 // Link is a way to an address that can fail.

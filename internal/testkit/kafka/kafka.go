@@ -7,18 +7,17 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
-	"text/template"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -50,9 +49,13 @@ type Broker struct {
 
 	controller          string
 	classes, properties string
-	process             *exec.Cmd
-	exited              chan struct{}
-	log                 string
+	// in is a command that runs what follows on the broker's host; empty for this one.
+	in []string
+	// ready asks the broker, which listens without TLS where it is nil.
+	ready   *tls.Config
+	process *exec.Cmd
+	exited  chan struct{}
+	log     string
 }
 
 // Start starts a broker and stops it when the test ends. Without jars or Java the test is skipped.
@@ -78,7 +81,7 @@ func start(t testing.TB, b *Broker) *Broker {
 	dir := t.TempDir()
 	b.PKI, b.log = pki.New(t), filepath.Join(dir, "broker.log")
 	b.properties = b.configure(t, dir)
-	format(t, b.classes, b.properties)
+	b.format(t, newCluster(), "--standalone")
 	t.Cleanup(b.Stop)
 	b.Again(t)
 	return b
@@ -87,12 +90,18 @@ func start(t testing.TB, b *Broker) *Broker {
 // Again starts the broker with the data it had.
 func (b *Broker) Again(t testing.TB) {
 	t.Helper()
+	b.launch(t)
+	b.waitReady(t)
+}
+
+func (b *Broker) launch(t testing.TB) {
+	t.Helper()
 	log, err := os.OpenFile(b.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	process, exited := java(context.Background(), b.classes, "kafka.Kafka", b.properties), make(chan struct{})
+	process, exited := b.java(context.Background(), "kafka.Kafka", b.properties), make(chan struct{})
 	process.Stdout, process.Stderr = log, log
 	if err := process.Start(); err != nil {
 		t.Fatalf("start Kafka: %v", err)
@@ -102,7 +111,6 @@ func (b *Broker) Again(t testing.TB) {
 		defer close(exited)
 		_ = process.Wait() // its log has more than its status
 	}()
-	b.waitReady(t)
 }
 
 // Empty has a broker that is stopped come back without its disk: no topic, no message, no offset, another cluster.
@@ -111,7 +119,7 @@ func (b *Broker) Empty(t testing.TB) {
 	if err := os.RemoveAll(filepath.Join(filepath.Dir(b.properties), "data")); err != nil {
 		t.Fatal(err)
 	}
-	format(t, b.classes, b.properties)
+	b.format(t, newCluster(), "--standalone")
 }
 
 // Stand has the broker stand still, as a machine that is starved of its processor, until Move.
@@ -128,6 +136,12 @@ func (b *Broker) Move(t testing.TB) {
 	if err := standstill.Continue(b.process.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Kill gives the broker no chance to finish anything.
+func (b *Broker) Kill() {
+	_ = b.process.Process.Kill() // gone already is fine
+	<-b.exited
 }
 
 // Stop ends the broker; stopping twice is allowed.
@@ -147,7 +161,11 @@ func (b *Broker) Stop() {
 // waitReady requests metadata until the broker returns it.
 func (b *Broker) waitReady(t testing.TB) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr))
+	options := []kgo.Opt{kgo.SeedBrokers(b.Addr)}
+	if b.ready != nil {
+		options = []kgo.Opt{kgo.SeedBrokers(b.TLSAddr), kgo.DialTLSConfig(b.ready)}
+	}
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,89 +209,30 @@ func classpath(t testing.TB) string {
 	return filepath.Join(lib, "*")
 }
 
-// format writes the cluster id and the one voter into the data folder.
-func format(t testing.TB, classes, properties string) {
-	t.Helper()
+// newCluster is the id of a cluster.
+func newCluster() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	id[0] &= 0x7f           // a leading - would be taken for an option
-	cluster := base64.RawURLEncoding.EncodeToString(id[:])
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// format writes the cluster's id into the data folder, and with --standalone the one voter.
+func (b *Broker) format(t testing.TB, cluster string, more ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
-	out, err := java(ctx, classes, "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", properties).CombinedOutput()
-	if err != nil {
+	args := append([]string{"format", "-t", cluster, "-c", b.properties}, more...)
+	if out, err := b.java(ctx, "kafka.tools.StorageTool", args...).CombinedOutput(); err != nil {
 		t.Fatalf("format Kafka's storage: %v\n%s", err, out)
 	}
 }
 
 // java runs a class; the kernel kills it with this process, so that a test
 // that is killed leaves nothing behind.
-func java(ctx context.Context, classes, class string, args ...string) *exec.Cmd {
-	args = append(append(append([]string{}, jvm...), "-cp", classes, class), args...)
-	cmd := exec.CommandContext(ctx, "java", args...)
+func (b *Broker) java(ctx context.Context, class string, args ...string) *exec.Cmd {
+	command := slices.Concat(b.in, []string{"java"}, jvm, []string{"-cp", b.classes, class}, args)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
-}
-
-// properties: one node without replication, and no waiting for more members
-// before the first of a group starts.
-var properties = template.Must(template.New("server.properties").Parse(strings.TrimSpace(`
-process.roles=broker,controller
-node.id=1
-listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}},CONTROLLER://{{.Controller}}{{with .Users}},USERS://{{.}}{{end}}
-advertised.listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}}{{with .Users}},USERS://{{.}}{{end}}
-controller.listener.names=CONTROLLER
-controller.quorum.bootstrap.servers={{.Controller}}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT{{with .Users}},USERS:SASL_SSL{{end}}
-ssl.keystore.type=PEM
-ssl.keystore.location={{.Dir}}/keystore.pem
-ssl.truststore.type=PEM
-ssl.truststore.location={{.CA}}
-ssl.client.auth=required
-log.dirs={{.Dir}}/data
-auto.create.topics.enable=false
-default.replication.factor=1
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-group.initial.rebalance.delay.ms=0
-controlled.shutdown.enable=false
-num.network.threads=1
-num.io.threads=2
-`) + "\n" + users))
-
-// configure writes server.properties and the key the broker shows.
-func (b *Broker) configure(t testing.TB, dir string) (path string) {
-	t.Helper()
-	var keystore []byte
-	host, _, _ := net.SplitHostPort(b.Addr) // made here
-	cert, key := b.PKI.Issue(t, "broker", host)
-	for _, file := range []string{key, cert} {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keystore = append(keystore, content...)
-	}
-	write(t, filepath.Join(dir, "keystore.pem"), keystore)
-
-	var text bytes.Buffer
-	err := properties.Execute(&text, map[string]string{
-		"Addr": b.Addr, "TLSAddr": b.TLSAddr, "Controller": b.controller, "Dir": dir, "CA": b.PKI.CA, "Users": b.UsersAddr, "PlainPassword": PlainPassword,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(dir, "server.properties")
-	write(t, path, text.Bytes())
-	return path
-}
-
-func write(t testing.TB, path string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
