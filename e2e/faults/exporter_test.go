@@ -76,7 +76,7 @@ var exporterRestart = plane.Fault{
 		x.start(t, fields)
 		x.template(t)
 		x.records(t, 2*perDatagram)
-		x.w.allStored(t)
+		x.w.AllStored(t)
 		x.before = x.counted(t)
 	},
 	Strike: func(t *testing.T, _ *plane.Plane) {
@@ -158,7 +158,7 @@ func (x *restartingExporter) records(t *testing.T, n int) {
 	for range n / perDatagram {
 		x.data(t)
 		for range perDatagram {
-			x.w.taken = append(x.w.taken, small)
+			x.w.Taken = append(x.w.Taken, plane.Small)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (x *restartingExporter) data(t *testing.T) {
 	var body []byte
 	now := uint32(time.Since(x.boot).Milliseconds())
 	for n := range perDatagram {
-		r := v9Record{n: n + 1, octets: uint32(small), first: now - 20_000, last: now - 10_000}
+		r := v9Record{n: n + 1, octets: uint32(plane.Small), first: now - 20_000, last: now - 10_000}
 		for _, f := range x.fields {
 			body = append(body, f.of(r)...)
 		}
@@ -179,7 +179,7 @@ func (x *restartingExporter) data(t *testing.T) {
 // counted is what the collector has counted of the exporter.
 func (x *restartingExporter) counted(t *testing.T) *flowv1.ExporterQuality {
 	t.Helper()
-	answer, err := x.w.files.Quality(t.Context(), connect.NewRequest(&flowv1.QualityRequest{}))
+	answer, err := x.w.Files.Quality(t.Context(), connect.NewRequest(&flowv1.QualityRequest{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (w *world) test(t *testing.T, m moment, f plane.Fault) {
 		r := record(t, m.name, f.Name)
 		cs := w.strike(t, m, f)
 		if r.End = "forgotten"; cs != nil {
-			r.End = word(cs.GetState())
+			r.End = plane.Word(cs.GetState())
 			w.Judge(t, cs)
 		} else {
 			w.judgeForgotten(t)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/e2e/plane"
-	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
 const head = `# Faults
@@ -164,11 +163,6 @@ func longFaults(all []*row) (names []string) {
 		}
 	}
 	return names
-}
-
-// word is "rolled-back" for STATE_ROLLED_BACK.
-func word(s pushv1.State) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "STATE_"), "_", "-"))
 }
 
 func cell(moment, fault, none string) string {

@@ -89,7 +89,7 @@ func TestRouterDaemons(t *testing.T) {
 			t.Run(f.name+", "+m, func(t *testing.T) {
 				row := record(t, m, f.name)
 				cs := r.strike(t, m, f)
-				row.End = word(cs.GetState())
+				row.End = plane.Word(cs.GetState())
 				r.judge(t, cs)
 				r.goesOn(t, cs)
 			})

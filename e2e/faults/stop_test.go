@@ -16,6 +16,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/testkit/faults"
 	"github.com/millrace/millrace/internal/testkit/program"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -78,7 +79,7 @@ func (a *alone) flows(ctx context.Context) (bySource map[netip.Addr]uint64, sum 
 
 // give imports one flow of a source.
 func (a *alone) give(ctx context.Context, src netip.Addr) error {
-	r := flow("", 0, small)
+	r := plane.Flow("", 0, plane.Small)
 	r.SrcAddr, r.Start, r.End = src.AsSlice(), timestamppb.New(a.ended.Add(-20*time.Second)), timestamppb.New(a.ended)
 	stream := a.files.Import(ctx)
 	if err := stream.Send(&flowv1.ImportRequest{Batch: &flowv1.FlowBatch{BatchId: src.String(), Records: []*flowv1.FlowRecord{r}}}); err != nil {

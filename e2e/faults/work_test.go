@@ -17,10 +17,6 @@ import (
 	"github.com/millrace/millrace/internal/testkit/faults"
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
-	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
-	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
-	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
 const (
@@ -79,13 +75,7 @@ type work struct {
 // workWorld is all services that take part in nightly runs, imports and weights.
 type workWorld struct {
 	*world
-	store flowv1connect.FlowStoreServiceClient
-	files flowv1connect.FlowCollectorServiceClient
-	alpha alphav1connect.AlphaServiceClient
-	vpn   vpnv1connect.VpnServiceClient
-	// taken are the flows whose import was answered, sent those of them that came one by one.
-	taken []octets
-	sent  []*flowv1.FlowBatch
+	*plane.Work
 }
 
 // workSettings: the window is longer than outages are, so that a run after one still reads the flows of before it.
@@ -103,13 +93,10 @@ func newWorkWorld(t *testing.T) *workWorld {
 		Before: func(dir string) { disk = faults.NewDisk(t, filepath.Join(dir, "data", "clickhouse"), 512<<20) },
 	})}}
 	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now())
-	w.store = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, w.URL("flowstore"))
-	w.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, w.URL("flow"))
-	w.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, w.URL("alpha"))
-	w.vpn = vpnv1connect.NewVpnServiceClient(http.DefaultClient, w.URL("vpn"))
+	w.Work = plane.NewWork(http.DefaultClient, w.URL, w.Routers)
 	restarting.w = w
-	w.send(t, "first", small)
-	w.allStored(t)
+	w.Send(t, "first", plane.Small)
+	w.AllStored(t)
 	return w
 }
 
@@ -146,33 +133,22 @@ func (w *workWorld) test(t *testing.T, work work, f plane.Fault, n int) {
 		if f.Prepare != nil {
 			f.Prepare(t, w.Plane)
 		}
-		told, pairs, sent := w.tellings(t, work.keeper), w.pairs(t), len(w.sent)
+		told, pairs, sent := w.tellings(t, work.keeper), w.Pairs(t), len(w.Sent)
 		release, done := work.begin(t, w, n)
 		f.Strike(t, w.Plane)
 		release()
 		time.Sleep(f.Lasts)
 		f.Heal(t, w.Plane)
 		if f.Loses {
-			for _, batch := range w.sent[sent:] {
-				asking(t, "what was lost is imported again", func(ctx context.Context) error { return w.stream(ctx, func() {}, batch) })
+			for _, batch := range w.Sent[sent:] {
+				plane.Asking(t, "what was lost is imported again", func(ctx context.Context) error { return w.Stream(ctx, func() {}, batch) })
 			}
 		}
 		done(t, f.Forgets || f.Loses)
-		w.keeps(t, pairs)
+		w.Keeps(t, pairs)
 		if f.Forgets {
 			w.toldAgain(t, work.keeper, told)
 		}
-		w.allStored(t)
-	})
-}
-
-// asking asks again until it is answered without an error.
-func asking(t *testing.T, what string, ask func(ctx context.Context) error) {
-	t.Helper()
-	program.Until(t, what, func() (bool, any) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		err := ask(ctx)
-		return err == nil, err
+		w.AllStored(t)
 	})
 }

@@ -29,7 +29,7 @@ type world struct {
 const settings = `alpha: {nightly_at: ""}
 push: {rollback_after: 20s, verify_for: 5s, call_timeout: 3s, commit_timeout: 4s, lock_ttl: 3s}`
 
-// quota of etcd is small, so that it can be filled; what change sets leave there is far less.
+// quota of etcd is plane.Small, so that it can be filled; what change sets leave there is far less.
 const quota = 64 << 20
 
 func newWorld(t *testing.T) *world {

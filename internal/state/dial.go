@@ -81,8 +81,8 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 	config := clientv3.Config{
 		Endpoints: endpoints, DialTimeout: startTimeout, TLS: d.tls,
 		// Without this, TCP would not notice a lost connection for minutes, and the reader of a watch would
-		// stay behind.
-		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
+		// stay behind. gRPC asks no more often than this; what is not acknowledged ends a connection after the second.
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 	}
 	if d.login != nil {
 		config.Username, config.Password, may.user = d.login.user, placeholder, d.login.user

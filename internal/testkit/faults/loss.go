@@ -61,12 +61,10 @@ func lose(address netip.AddrPort, share float64) error {
 		return fmt.Errorf("load the filter that loses packets: %w", err)
 	}
 	defer prog.Close() // the kernel keeps it with the filter
-	lo, err := netlink.LinkByName("lo")
+	attrs, err := classifierOf("lo")
 	if err != nil {
 		return err
 	}
-	attrs := classifier
-	attrs.LinkIndex = lo.Attrs().Index
 	if err := netlink.QdiscReplace(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "clsact"}); err != nil {
 		return fmt.Errorf("classifier of the loopback: %w", err)
 	}
@@ -106,13 +104,5 @@ func losing(address netip.AddrPort, share float64) asm.Instructions {
 // StopLosing ends Lose.
 func StopLosing(t testing.TB) {
 	t.Helper()
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	attrs := classifier
-	attrs.LinkIndex = lo.Attrs().Index
-	if err := netlink.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "clsact"}); err != nil {
-		t.Fatal(err)
-	}
+	Mend(t, "lo")
 }

@@ -50,6 +50,12 @@ func Tell(t *testing.T, broker string, client connect.HTTPClient, paths string, 
 	t.Helper()
 	cfg := bus.DefaultKafkaConfiguration()
 	cfg.Brokers = []string{broker}
+	TellOn(t, cfg, client, paths, at)
+}
+
+// TellOn is Tell for brokers that want more than an address.
+func TellOn(t *testing.T, cfg bus.KafkaConfiguration, client connect.HTTPClient, paths string, at time.Time) {
+	t.Helper()
 	b, err := bus.NewKafka(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+// whole waits until nothing is left of the fault before: every service answers, every member of etcd has a majority, and
+// every partition of Kafka is in sync on all nodes.
+func (w *world) whole(t *testing.T) {
+	t.Helper()
+	for _, h := range w.hosts {
+		for _, name := range services(h) {
+			w.ready(t, h, name)
+		}
+		w.hasMajority(t, h)
+	}
+	w.inSync(t)
+}
+
+func (w *world) client(t *testing.T, server string) *tls.Config {
+	t.Helper()
+	cert, err := tls.LoadX509KeyPair(w.ca.Issue(t, "test-"+server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: w.ca.Pool(), MinVersion: tls.VersionTLS12}
+}
+
+func (w *world) hasMajority(t *testing.T, h *host) {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + h.address + ":2379"}, TLS: w.client(t, "etcd")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	program.Until(t, "etcd on "+h.name+" has a majority", func() (bool, any) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := client.Get(ctx, "x")
+		return err == nil, err
+	})
+}
+
+func (w *world) inSync(t *testing.T) {
+	t.Helper()
+	admin, err := kadm.NewOptClient(kgo.SeedBrokers(w.bus(t).Brokers...), kgo.DialTLSConfig(w.client(t, "kafka")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	program.Until(t, "every partition is in sync", func() (bool, any) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		topics, err := admin.ListTopics(ctx)
+		if err != nil {
+			return false, err
+		}
+		for name, topic := range topics {
+			for _, p := range topic.Partitions {
+				if len(p.ISR) != len(p.Replicas) {
+					return false, fmt.Sprintf("%s/%d is on %v, in sync on %v", name, p.Partition, p.Replicas, p.ISR)
+				}
+			}
+		}
+		return true, nil
+	})
+}
+
+// shared is what the page says of the replicas of a service.
+type shared struct {
+	Service, Leader string
+	Members         []string
+}
+
+// moved counts from now until the page says that none of the given processes leads or takes part; last is what it said
+// last, for a failure.
+func (w *world) moved(ctx context.Context, away []string) (told chan time.Duration, last *atomic.Value) {
+	begin := time.Now()
+	told, last = make(chan time.Duration, 1), &atomic.Value{}
+	gone, led := map[int]bool{}, w.led(ctx)
+	for _, name := range away {
+		gone[w.running[name].Pid()] = true
+	}
+	go func() {
+		for ctx.Err() == nil {
+			all, err := w.replicas(ctx)
+			if err == nil && without(all, gone, led) {
+				told <- time.Since(begin)
+				return
+			}
+			last.Store(fmt.Sprint(all, err))
+			time.Sleep(200 * time.Millisecond)
+		}
+	}()
+	return told, last
+}
+
+func (w *world) replicas(ctx context.Context) (all []shared, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url(w.hosts[0], "dashboard")+"/replicas", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.people.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return all, json.NewDecoder(answer.Body).Decode(&all)
+}
+
+// led are the services that somebody leads: nsi does not run here, and vpn has no policy file to follow.
+func (w *world) led(ctx context.Context) map[string]bool {
+	out := map[string]bool{}
+	all, _ := w.replicas(ctx) // nobody, and the row does not hold
+	for _, s := range all {
+		if s.Leader != "" {
+			out[s.Service] = true
+		}
+	}
+	return out
+}
+
+// without reports whether everything that was led is led, and no process that is gone leads or takes part.
+func without(all []shared, gone map[int]bool, led map[string]bool) bool {
+	for _, s := range all {
+		if led[s.Service] && s.Leader == "" || gone[pidOf(s.Leader)] {
+			return false
+		}
+		for _, m := range s.Members {
+			if gone[pidOf(m)] {
+				return false
+			}
+		}
+	}
+	return len(all) > 0 && len(led) > 0
+}
+
+// pidOf is the process of a replica's name: host, process, chance.
+func pidOf(replica string) int {
+	if parts := strings.Split(replica, "/"); len(parts) == 3 {
+		pid, _ := strconv.Atoi(parts[1]) // 0 is nobody's
+		return pid
+	}
+	return 0
+}
