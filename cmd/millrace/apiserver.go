@@ -45,13 +45,14 @@ func newAPIServer(p *process) *apiServer {
 	}
 }
 
-// ownNames are the host of this service's endpoint, where that is a name: others address it so.
-func (p *process) ownNames() []string {
-	own, err := url.Parse(p.cfg.Endpoints[p.name])
-	if err != nil || own.Host == "" {
-		return nil
+// ownNames are the hosts of this service's endpoints, where those are names: others address it so.
+func (p *process) ownNames() (out []string) {
+	for _, a := range p.cfg.Endpoints[p.name] {
+		if own, err := url.Parse(a); err == nil && own.Host != "" {
+			out = append(out, strings.ToLower(own.Hostname()))
+		}
 	}
-	return []string{strings.ToLower(own.Hostname())}
+	return out
 }
 
 // port routes what a process without the dashboard serves.

@@ -114,6 +114,7 @@ func (p *process) person() (func(*http.Request) (rights.Caller, error), error) {
 		return nil, errors.New("identity.mode is on and identity does not run here: set endpoints.identity to its URL")
 	}
 	client, url := p.to("identity")
+	where := p.cfg.Endpoints["identity"]
 	api := identityv1connect.NewIdentityServiceClient(client, url)
 	return func(r *http.Request) (rights.Caller, error) {
 		shown := &identityv1.AuthenticateRequest{Authorization: r.Header.Get("Authorization"), Cookie: strings.Join(r.Header.Values("Cookie"), "; ")}
@@ -126,7 +127,7 @@ func (p *process) person() (func(*http.Request) (rights.Caller, error), error) {
 			return rights.Caller{}, err
 		}
 		if err != nil {
-			return rights.Caller{}, connect.NewError(connect.CodeUnavailable, fmt.Errorf("who calls cannot be looked up: identity at %s: %w", url, err))
+			return rights.Caller{}, connect.NewError(connect.CodeUnavailable, fmt.Errorf("who calls cannot be looked up: identity at %s: %w", where, err))
 		}
 		return rpc.CallerOf(answer.Msg.GetCaller()), nil
 	}, nil

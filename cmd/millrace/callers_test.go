@@ -74,7 +74,7 @@ func certified(t *testing.T, ca *pki.Authority, service string, names ...string)
 		}
 		c.Certificates = []tls.Certificate{own}
 	}
-	client := rpc.NewRemote(c)
+	client := rpc.NewRemote(rpc.Remote{TLS: c})
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }
@@ -199,7 +199,7 @@ func TestWhatTheGatewayForwards(t *testing.T) {
 	})})
 	cert, key := ca.Issue(t, front, "dashboard.millrace")
 	p := &process{
-		name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler),
+		name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(),
 		cfg: configured(t, "identity: {mode: on}\nendpoints: {push: '"+base+"'}\ntls: {ca: "+ca.CA+", cert: "+cert+", key: "+key+"}\n"),
 	}
 	var err error
@@ -269,7 +269,7 @@ func TestWhoShowsATokenElsewhere(t *testing.T) {
 			identity.err = tt.err
 			cert, key := ca.Issue(t, tt.certificate, tt.certificate+".millrace")
 			p := &process{
-				name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{},
+				name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, metrics: prometheus.NewRegistry(),
 				cfg: configured(t, "identity: {mode: on}\nendpoints: {identity: '"+base+"'}\ntls: {ca: "+ca.CA+", cert: "+cert+", key: "+key+"}\n"),
 			}
 			var err error

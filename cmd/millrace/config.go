@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -36,8 +34,9 @@ type config struct {
 	Log logging.Configuration `yaml:"log"`
 	// Tracing says where spans are sent; see docs/reference/tracing.md.
 	Tracing trace.Configuration `yaml:"tracing"`
-	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
-	Endpoints map[string]string `yaml:"endpoints"`
+	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`): one
+	// URL, or a list of one for each replica. Calls go to the first of a list that answers.
+	Endpoints map[string]addresses `yaml:"endpoints"`
 	// TLS secures what services say to each other, and the dashboard's port.
 	TLS tlsConfig `yaml:"tls"`
 
@@ -216,15 +215,4 @@ func over(defaults any, raw []byte, options ...yaml.DecodeOption) error {
 		return err
 	}
 	return yaml.UnmarshalWithOptions(raw, defaults, options...)
-}
-
-// knownEndpoints rejects the key of a service that does not exist: no service would use a misspelt
-// endpoint.
-func knownEndpoints(endpoints map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
-		if !slices.Contains(serviceNames(), name) {
-			return fmt.Errorf("endpoints.%s: no service is called %s; there are %s", name, name, strings.Join(serviceNames(), ", "))
-		}
-	}
-	return nil
 }

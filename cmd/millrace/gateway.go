@@ -19,10 +19,10 @@ import (
 func (p *process) gateway() ([]dashboard.Mount, error) {
 	out := slices.Clone(p.mounts)
 	for _, s := range services() {
-		if s.api == "" || p.hosted[s.name] || p.cfg.Endpoints[s.name] == "" {
+		if s.api == "" || p.hosted[s.name] || !p.reaches(s.name) {
 			continue
 		}
-		target, err := url.Parse(p.cfg.Endpoints[s.name])
+		target, err := url.Parse(p.cfg.Endpoints[s.name].first())
 		if err != nil {
 			return nil, fmt.Errorf("endpoints.%s: %w", s.name, err)
 		}
@@ -37,6 +37,7 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 // proxy forwards requests to a service in another process, over HTTP/2, which gRPC clients of the gateway
 // need. away answers where the service does not.
 func (p *process) proxy(name string, target *url.URL, away func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	at := p.cfg.Endpoints[name]
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -49,7 +50,7 @@ func (p *process) proxy(name string, target *url.URL, away func(http.ResponseWri
 				return // the client left
 			}
 			p.log.Warn("request not proxied", "service", name, "path", r.URL.Path, "error", err)
-			away(w, r, fmt.Errorf("%s does not answer at %s; see whether it runs: %w", name, target, err))
+			away(w, r, fmt.Errorf("%s does not answer at %s; see whether it runs: %w", name, at, err))
 		},
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,7 +13,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/millrace/millrace/internal/rpc"
+	free "github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
 
@@ -20,8 +25,8 @@ import (
 func TestGatewayToAServiceThatIsAway(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	p := &process{cfg: defaultConfig(t.TempDir()), hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler)}
-	p.cfg.Endpoints = map[string]string{"circuits": gone.URL}
+	p := &process{cfg: defaultConfig(t.TempDir()), hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry()}
+	p.cfg.Endpoints = map[string]addresses{"circuits": {gone.URL}}
 	mounts, err := p.gateway()
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +49,44 @@ func TestGatewayToAServiceThatIsAway(t *testing.T) {
 		}
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Content-Type") != want.kind || out[want.member] != want.value {
 			t.Errorf("%s: %d %s %v", path, w.Code, w.Header().Get("Content-Type"), out)
+		}
+	}
+}
+
+// The gateway goes on to the next address of a service, with what its client sent, and counts that.
+func TestGatewayGoesOnToTheNextReplica(t *testing.T) {
+	gone := "http://" + free.Loopback(t)
+	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %v", r.URL.Path, raw, err)
+	}))
+	there.Config.Protocols = rpc.Protocols()
+	there.Start()
+	defer there.Close()
+	p := serving(t, front)
+	p.cfg = configured(t, "endpoints: {circuits: ['"+gone+"', '"+there.URL+"']}\n")
+	mounts, err := p.gateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for _, m := range mounts {
+		mux.Handle(m.Path, m.Handler)
+	}
+	gateway := serveOn(t, mux)
+	for _, path := range []string{"/v1/circuits", circuitsv1connect.CircuitsServiceReleaseProcedure} {
+		answer, err := http.Post(gateway+path, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if said, err := io.ReadAll(answer.Body); err != nil || string(said) != path+" {} <nil>" {
+			t.Errorf("%s: %s %q %v", path, answer.Status, said, err)
+		}
+	}
+	for address, want := range map[string]float64{gone: 1, there.URL: 0} {
+		if got := testutil.ToFloat64(p.failedOver.WithLabelValues("circuits", address)); got != want {
+			t.Errorf("%v calls went on from %s, want %v", got, address, want)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (p *process) announce(ctx context.Context) error {
 	case p.page != nil:
 		base = p.page.URL()
 	default:
-		base = p.cfg.Endpoints[front]
+		base = p.cfg.Endpoints[front].first()
 	}
 	fmt.Fprintf(os.Stdout, "Log in within %s, once: %s/#login=%s\n", p.identity.Lifetime(), base, code)
 	return nil

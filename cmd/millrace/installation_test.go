@@ -52,7 +52,7 @@ func TestTwoInstallationsOnOneEtcd(t *testing.T) {
 	first, other := named("te1"), named("te2")
 	first.hosted(func(*process) {
 		cfg := named("te1").cfg
-		cfg.Endpoints = map[string]string{"policy": "http://127.0.0.1:1", "paths": "http://127.0.0.1:1"}
+		cfg.Endpoints = map[string]addresses{"policy": {"http://127.0.0.1:1"}, "paths": {"http://127.0.0.1:1"}}
 		replica, err := newProcess(t.Context(), cfg, nil, "push") // the engine of tables is open already
 		if err != nil {
 			t.Fatal(err)

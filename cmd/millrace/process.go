@@ -71,6 +71,8 @@ type process struct {
 	// remotes are the clients of services elsewhere, by their names: each takes the certificate of its service
 	// only.
 	remotes map[string]*http.Client
+	// failedOver counts calls to them; nil: there was none yet.
+	failedOver *prometheus.CounterVec
 }
 
 // newProcess opens the engines; run ends what it opened.
@@ -266,13 +268,13 @@ func (p *process) to(name string) (*http.Client, string) {
 	if p.hosted[name] {
 		return p.local.Client(), rpc.LocalURL
 	}
-	return p.elsewhere(name), p.cfg.Endpoints[name]
+	return p.elsewhere(name), p.cfg.Endpoints[name].first()
 }
 
 // elsewhere is the client of a service in another process.
 func (p *process) elsewhere(name string) *http.Client {
 	if p.remotes[name] == nil {
-		p.remotes[name] = rpc.NewRemote(p.clientTLS(name))
+		p.remotes[name] = rpc.NewRemote(p.remote(name))
 	}
 	return p.remotes[name]
 }
@@ -310,7 +312,9 @@ func (p *process) close(ctx context.Context) error {
 }
 
 // reaches reports whether a service is hosted here or has an endpoint.
-func (p *process) reaches(name string) bool { return p.hosted[name] || p.cfg.Endpoints[name] != "" }
+func (p *process) reaches(name string) bool {
+	return p.hosted[name] || p.cfg.Endpoints[name].first() != ""
+}
 
 // optional returns the client of a service that is used where it runs; nil where it has neither host nor
 // endpoint.

@@ -2,6 +2,7 @@ package main
 
 // labelBounds are the labels of all metrics: what they take, and why a sender cannot make series without end.
 var labelBounds = []struct{ name, values, bound string }{
+	{"address", "base URLs of a service that runs in processes of its own", "the configuration: `endpoints`"},
 	{"answer", "granted, error, a code of a refusal; an operation's answer", "the code's lists"},
 	{"area", "OSPF areas", "the network: areas in routers' link-state databases"},
 	{"change", "added, refreshed, aged-out", "the code"},
@@ -27,6 +28,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"result", "how something ended", "the code's lists"},
 	{"router", "routers", "the inventory"},
 	{"rule", "rules of the split", "the law's table"},
+	{"service", "services that run in processes of their own", "the code"},
 	{"source", "address and port of an exporter's session", "`flow.exporters.max_sessions`"},
 	{"state", "states of change sets or circuits", "the state machines"},
 	{"subject", "scenario, plans", "the code"},

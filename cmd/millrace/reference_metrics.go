@@ -91,6 +91,7 @@ func everyPart() (*prometheus.Registry, error) {
 	}
 	delete(p.hosted, "dashboard") // whose port another process would have
 	newAPIServer(p)
+	p.remote("dashboard")
 	r.MustRegister(buildInfo())
 	r.MustRegister(memory)
 	mtls.Describe(r)

@@ -43,7 +43,9 @@ stopped for longer finds the lease lost and leads no more.
 		fmt.Fprintf(w, "| %s | %s | %s | %s | `%s` |\n", name, how.kind, how.decides, key, how.test)
 	}
 	fmt.Fprint(w, `
-**Limits.** An entry of `+"`endpoints`"+` is one URL: services in processes of their own find the replicas of another one behind a balancer or a name with several addresses. The command
-line takes several servers (`+"`--server A,B`"+`) and goes to one that runs. There is one ClickHouse server.
+Services in processes of their own find each other's replicas by `+"`endpoints`"+`, an entry of which is one URL or [a list that calls fail over in](../how-to/run-several-replicas.md). The command
+line takes several servers (`+"`--server A,B`"+`) and goes to one that runs.
+
+**Limits.** There is one ClickHouse server.
 `)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/internal/rpc"
 )
 
 // answersWithin is how long a replica may take to say that it runs, before the next one is asked.
@@ -39,8 +39,8 @@ func (r *replicas) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if to != r.servers[0] {
-		if req, err = moved(req, r.servers[0], to); err != nil {
-			return nil, err
+		if req, err = rpc.Moved(req, r.servers[0], to); err != nil {
+			return nil, fmt.Errorf("--server: %w", err)
 		}
 	}
 	answer, err := reachable{to}.RoundTrip(req)
@@ -48,17 +48,6 @@ func (r *replicas) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.failed(to)
 	}
 	return answer, err
-}
-
-// moved is a request to one server for another one.
-func moved(req *http.Request, from, to string) (*http.Request, error) {
-	u, err := url.Parse(to + strings.TrimPrefix(req.URL.String(), from))
-	if err != nil {
-		return nil, fmt.Errorf("--server: %w", err)
-	}
-	out := req.Clone(req.Context())
-	out.URL, out.Host = u, ""
-	return out, nil
 }
 
 // failed has the next request look for a server again.
@@ -93,17 +82,5 @@ func (r *replicas) choose(ctx context.Context) (string, error) {
 func runs(ctx context.Context, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/healthz", nil)
-	if err != nil {
-		return fmt.Errorf("--server: %w", err)
-	}
-	answer, err := http.DefaultTransport.RoundTrip(ask)
-	if err != nil {
-		return fmt.Errorf("%s: %w", server, err)
-	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", server, answer.Status)
-	}
-	return nil
+	return rpc.Runs(ctx, http.DefaultTransport, server)
 }

@@ -153,7 +153,7 @@ var protocols = map[string]connect.ClientOption{"Connect": connect.WithClientOpt
 // with what the call declares. On the ports of `millrace serve` with mutual TLS it makes them with the certificate of
 // every service, too.
 func TestRolesAndCalls(t *testing.T) {
-	client := rpc.NewRemote(nil)
+	client := rpc.NewRemote(rpc.Remote{})
 	tried := 0
 	all := ports(t)
 	t.Cleanup(client.CloseIdleConnections) // for which the ports would wait

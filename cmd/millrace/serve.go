@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -18,7 +17,8 @@ func serveCommand() *cobra.Command {
 		Use:   "serve NAME",
 		Short: "Run one service in a process of its own",
 		Long: `Runs one collector or service, which listens where the configuration's endpoints.NAME
-says and finds the others by their entries. The bus must then be Kafka and the
+says and finds the others by their entries. Of several addresses it takes the one of
+this host. The bus must then be Kafka and the
 state an etcd cluster, because both are shared between processes.
 
 Services: ` + strings.Join(serviceNames(), ", ") + `.`,
@@ -50,7 +50,7 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML), the same for all services")
-	cmd.Flags().StringVar(&listen, "listen", "", "host:port to listen on, where that is not the address of endpoints.NAME, such as :7001 behind a balancer")
+	cmd.Flags().StringVar(&listen, "listen", "", "host:port to listen on, where that is not the address of endpoints.NAME, such as :7001 behind a balancer, or where several of its addresses are on this host")
 	cmd.Flags().BoolVar(&link, "login-link", false, "print a link by which the person admin logs in, once (serve identity with identity.mode on; its first start prints one without this)")
 	return cmd
 }
@@ -63,11 +63,11 @@ func serveListener(cfg *config, name, listen string) (net.Listener, error) {
 	if (serviceNamed(name).state || cfg.logins()) && len(cfg.Etcd.Endpoints) == 0 {
 		return nil, fmt.Errorf("%s keeps its state, and with logins its audit records, where its replacement finds them: set etcd.endpoints, or run `millrace up`", name)
 	}
-	base, err := url.Parse(cfg.Endpoints[name])
-	if err != nil || base.Port() == "" {
-		return nil, fmt.Errorf("endpoints.%s is %q: write the URL at which others reach this service, such as http://127.0.0.1:7001", name, cfg.Endpoints[name])
+	own, err := ownAddress(name, cfg.Endpoints[name], onThisHost)
+	if err != nil && (listen == "" || len(cfg.Endpoints[name]) == 0) {
+		return nil, err
 	}
-	listen = cmp.Or(listen, base.Host)
+	listen = cmp.Or(listen, own)
 	if host, _, err := net.SplitHostPort(listen); err != nil {
 		return nil, fmt.Errorf("--listen is %q: write host:port, such as :7001", listen)
 	} else if !cfg.TLS.on() && !cfg.TLS.InsecurePlaintext && !loopback(host) {

@@ -20,9 +20,9 @@ import (
 func serving(t *testing.T, name string, endpoints ...string) *process {
 	t.Helper()
 	cfg := defaultConfig(t.TempDir())
-	cfg.Endpoints = map[string]string{}
+	cfg.Endpoints = map[string]addresses{}
 	for _, e := range endpoints {
-		cfg.Endpoints[e] = "http://127.0.0.1:1"
+		cfg.Endpoints[e] = addresses{"http://127.0.0.1:1"}
 	}
 	memory := bus.NewMemory()
 	t.Cleanup(func() { memory.Close() })
@@ -66,7 +66,7 @@ func TestTheClientOfAServiceThatIsNotThereIsNil(t *testing.T) {
 func TestTheTableNamesServicesThatExist(t *testing.T) {
 	for _, s := range services() {
 		for _, other := range append(s.needs, s.uses...) {
-			if err := knownEndpoints(map[string]string{other: ""}); err != nil {
+			if err := knownEndpoints(map[string]addresses{other: nil}); err != nil {
 				t.Errorf("row %s: %v", s.name, err)
 			}
 		}

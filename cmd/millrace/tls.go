@@ -79,7 +79,7 @@ func (c tlsConfig) files(service string) mtls.Files {
 }
 
 // check refuses half a configuration, and endpoints that it does not fit.
-func (c tlsConfig) check(endpoints map[string]string) error {
+func (c tlsConfig) check(endpoints map[string]addresses) error {
 	for _, f := range []struct{ key, file string }{{"ca", c.CA}, {"cert", c.Cert}, {"key", c.Key}} {
 		if c.on() && f.file == "" {
 			return fmt.Errorf("tls.%s is missing: name ca, cert and key, or a folder that has %s, %s and %s", f.key, tlsCA, tlsCert, tlsKey)
@@ -98,8 +98,10 @@ func (c tlsConfig) check(endpoints map[string]string) error {
 		return errors.New("tls.insecure_plaintext is set beside certificates; remove one of them")
 	}
 	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
-		if err := c.checkEndpoint(name, endpoints[name]); err != nil {
-			return err
+		for _, endpoint := range endpoints[name] {
+			if err := c.checkEndpoint(name, endpoint); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -109,8 +111,6 @@ func (c tlsConfig) check(endpoints map[string]string) error {
 func (c tlsConfig) checkEndpoint(name, endpoint string) error {
 	u, err := url.Parse(endpoint)
 	switch {
-	case endpoint == "":
-		return nil
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("endpoints.%s is %q: write the URL at which others reach this service, such as https://192.0.2.1:7001", name, endpoint)
 	case c.on() && u.Scheme != "https":

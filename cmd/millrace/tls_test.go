@@ -93,6 +93,7 @@ func TestWhereAServiceListens(t *testing.T) {
 	const (
 		shared = "identity: {mode: off}\nkafka: {brokers: ['127.0.0.1:1']}\n"
 		plain  = shared + "endpoints: {paths: 'http://127.0.0.1:0'}\n"
+		twice  = shared + "endpoints: {paths: ['http://127.0.0.1:1', 'http://localhost:1']}\n"
 		secure = shared + "endpoints: {paths: 'https://paths.example.net:7005'}\ntls: {folder: f}\n"
 	)
 	for name, tt := range map[string]struct{ text, listen, says string }{
@@ -102,6 +103,9 @@ func TestWhereAServiceListens(t *testing.T) {
 		"another address":        {plain, "192.0.2.1:0", "where other hosts reach paths without TLS"},
 		"all addresses with TLS": {secure, "127.0.0.1:0", ""},
 		"no port":                {plain, "127.0.0.1", "--listen"},
+		"two of this host":       {twice, "", "several of endpoints.paths are addresses of this host"},
+		"one of two":             {twice, "127.0.0.1:0", ""},
+		"no endpoint":            {shared, "127.0.0.1:0", "endpoints.paths is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := serveListener(configured(t, tt.text), "paths", tt.listen)

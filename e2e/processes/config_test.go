@@ -2,6 +2,7 @@ package processes
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,8 +37,8 @@ circuits:
   topology_age: 1h # no collector publishes it again
   projects: {astro: {members: [ann]}}
 endpoints:
-{{- range $name, $port := .Ports}}
-  {{$name}}: http://{{$.Host}}:{{$port}}
+{{- range $name, $urls := .Endpoints}}
+  {{$name}}: [{{range $i, $url := $urls}}{{if $i}}, {{end}}{{$url}}{{end}}]
 {{- end}}
 `)),
 	"inventory.yaml": template.Must(template.New("").Parse(`
@@ -55,8 +56,15 @@ func writeConfig(t *testing.T, dir, host, kafka, etcd string) {
 	t.Helper()
 	ca := pki.New(t)
 	cert, key := ca.Issue(t, "millrace")
+	endpoints := map[string][]string{}
+	for name, port := range ports {
+		endpoints[name] = []string{fmt.Sprintf("http://%s:%d", host, port)}
+	}
+	for name, port := range secondPorts {
+		endpoints[name] = append(endpoints[name], fmt.Sprintf("http://%s:%d", host, port))
+	}
 	values := map[string]any{
-		"Dir": dir, "Host": host, "Kafka": kafka, "Etcd": etcd, "FlowPort": flowPort, "Ports": ports,
+		"Dir": dir, "Host": host, "Kafka": kafka, "Etcd": etcd, "FlowPort": flowPort, "Endpoints": endpoints,
 		"CA": ca.CA, "Cert": cert, "Key": key, "DeadPort": deadPort, "Exporter": exporter,
 	}
 	for name, text := range files {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func newPlane(t *testing.T) *plane {
 	writeConfig(t, p.dir, p.host, p.kafka, etcd.Start(t, p.host).URL)
 	t.Cleanup(func() { p.stop(t) })
 	for name := range ports {
-		p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", name, "--config", filepath.Join(p.dir, "millrace.yaml"))
+		p.launch(t, name, name)
 	}
 	for name, process := range p.running {
 		process.WaitReady(t, p.url(name))
@@ -83,10 +84,20 @@ func (p *plane) dial(t *testing.T) {
 
 func (p *plane) url(name string) string { return fmt.Sprintf("http://%s:%d", p.host, ports[name]) }
 
+// launch starts a replica of a service. Both of one are on this host, so each needs --listen.
+func (p *plane) launch(t *testing.T, name, service string) {
+	t.Helper()
+	args := []string{program.Path, "serve", service, "--config", filepath.Join(p.dir, "millrace.yaml")}
+	if secondPorts[service] != 0 {
+		args = append(args, "--listen", strings.TrimPrefix(p.urlOf(name), "http://"))
+	}
+	p.running[name] = program.Start(t, p.dir, name, args...)
+}
+
 // start starts a process again under its name.
 func (p *plane) start(t *testing.T, name string) {
 	t.Helper()
-	p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", name, "--config", filepath.Join(p.dir, "millrace.yaml"))
+	p.launch(t, name, name)
 	p.running[name].WaitReady(t, p.url(name))
 }
 

@@ -4,8 +4,9 @@
 //
 // In: the millrace binary (MILLRACE_BINARY, or built here), Kafka's jars, libchdb.so.
 // Out: a NetFlow datagram becomes a pair, a change set and events, a circuit is
-// booked, a store or a book that is killed loses nothing, and another replica
-// leads when one is killed or stands still; and with mutual TLS and logins,
+// booked, a store or a book that is killed loses nothing, calls go on to another
+// replica when one is killed, and another one leads then, and when one stands
+// still; and with mutual TLS and logins,
 // people import, start a nightly run and approve a change on routers.
 // Next: deploy/, where the same processes run on hosts of their own.
 package processes
@@ -38,6 +39,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	seen.check(t, nightlyRun, change)
 	tworouters.Tell(t, p.kafka, http.DefaultClient, p.url("dashboard"), p.begin)
 	p.checkPlanned(t, nightlyRun.GetAdded()[0].GetId())
+	p.checkFailover(t, nightlyRun.GetAdded()[0].GetId())
 	p.checkCircuits(t)
 
 	second := transfers.Transfer{Src: "10.3.0.5", Dst: "10.4.0.9", Bytes: 1_234_567}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit/standstill"
 )
 
-// secondPorts are where second replicas listen.
-var secondPorts = map[string]int{"topology": 7013, "telemetry": 7014}
+// secondPorts are where second replicas listen: the second addresses of endpoints.
+var secondPorts = map[string]int{"topology": 7013, "telemetry": 7014, "policy": 7015, "push": 7016}
 
 // shared is what the dashboard says of the replicas of a service.
 type shared struct {
@@ -26,9 +25,8 @@ type shared struct {
 // when it stands still; the telemetry collectors share the routers, and know when one has died.
 func (p *plane) checkReplicas(t *testing.T) {
 	t.Helper()
-	for name := range secondPorts {
-		p.second(t, name)
-	}
+	p.second(t, "topology")
+	p.second(t, "telemetry")
 	p.waitShared(t, "telemetry is shared by two", "telemetry", func(s shared) bool { return len(s.Members) == 2 })
 	dead := p.waitLeader(t, "", "topology", "topology-2")
 	p.kill(t, dead)
@@ -52,12 +50,27 @@ func (p *plane) checkReplicas(t *testing.T) {
 	p.start(t, "telemetry")
 }
 
+// checkFailover kills the first replicas of push and policy under the others that call them: the dashboard's gateway
+// goes on to the second push, which goes on to the second policy.
+func (p *plane) checkFailover(t *testing.T, pair string) {
+	t.Helper()
+	for _, name := range []string{"policy", "push"} {
+		p.second(t, name)
+		p.kill(t, name)
+	}
+	p.checkPlanned(t, pair)
+	p.waitMetricAt(t, p.url("dashboard"), fmt.Sprintf("millrace_cmd_failed_over_calls_total{address=%q,service=%q}", p.url("push"), "push"), 1)
+	p.waitMetricAt(t, p.urlOf("push-2"), fmt.Sprintf("millrace_cmd_failed_over_calls_total{address=%q,service=%q}", p.url("policy"), "policy"), 1)
+	for _, name := range []string{"policy", "push"} {
+		p.start(t, name)
+	}
+}
+
 // second starts another replica of a service, on a port of its own.
 func (p *plane) second(t *testing.T, service string) {
 	t.Helper()
 	name := service + "-2"
-	p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", service, "--config", filepath.Join(p.dir, "millrace.yaml"),
-		"--listen", strings.TrimPrefix(p.urlOf(name), "http://"))
+	p.launch(t, name, service)
 	p.running[name].WaitReady(t, p.urlOf(name))
 }
 

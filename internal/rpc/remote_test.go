@@ -15,7 +15,7 @@ func TestASilentServerFailsItsCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	r, err := newRemote(nil, 10*time.Millisecond, 10*time.Millisecond).Get("http://" + silent.Addr().String())
+	r, err := newRemote(Remote{}, waits{time.Second, 10 * time.Millisecond, 10 * time.Millisecond}).Get("http://" + silent.Addr().String())
 	if err == nil {
 		r.Body.Close()
 		t.Error("a server that says nothing has answered")
@@ -33,7 +33,7 @@ func TestASlowAnswerIsWaitedFor(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	time.AfterFunc(300*time.Millisecond, func() { close(release) })
-	r, err := newRemote(nil, 50*time.Millisecond, 10*time.Second).Get(server.URL)
+	r, err := newRemote(Remote{}, waits{time.Second, 50 * time.Millisecond, 10 * time.Second}).Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -198,11 +199,14 @@ func comment(f *ast.Field) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }
 
+// named are types that are written in a file otherwise than they are called.
+var named = map[string]string{"addresses": "string or list of string"}
+
 // kind names a type the way a YAML author thinks of it.
 func kind(e ast.Expr) string {
 	switch t := e.(type) {
 	case *ast.Ident:
-		return t.Name
+		return cmp.Or(named[t.Name], t.Name)
 	case *ast.SelectorExpr:
 		return strings.ToLower(strings.TrimPrefix(kind(t.X)+"."+t.Sel.Name, "time."))
 	case *ast.ArrayType:
