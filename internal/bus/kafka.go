@@ -216,7 +216,10 @@ func (k *Kafka) Subscribe(ctx context.Context, topic, group string, handler Hand
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := newKafkaMember(ctx, k.cfg, topic, group, handler, k.meter)
-	m.ensure = func(ctx context.Context) error { return k.makeTopicWithin(ctx, topic) }
+	m.ensure = func(ctx context.Context) error {
+		_, err := k.makeTopicWithin(ctx, topic)
+		return err
+	}
 	if err := m.connect(); err != nil {
 		cancel()
 		return fmt.Errorf("subscribe %s to %s: %w", group, topic, err)

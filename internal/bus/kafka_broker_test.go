@@ -45,6 +45,7 @@ func TestKafka(t *testing.T) {
 			"a consumer that takes nothing holds a bounded number of bytes":          boundedBytes,
 			"messages that the brokers deleted before they were taken are told of":   deletedBefore,
 			"a topic that is deleted is made again, and publishers and groups go on": deletedTopic,
+			"a topic that a broker does not know yet is not gone":                    suspectedTopic,
 			"a publisher in haste finds that its topic was deleted":                  deletedInHaste,
 			"a message of a deleted topic that nobody takes is given up":             poisonedAndDeleted,
 			"topics are made with the configured shape":                              topicShape,

@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/millrace/millrace/internal/lifecycle"
 )
 
 // A topic is gone where it was deleted, or where brokers restarted without their disks. The Kafka client goes on
@@ -64,10 +66,18 @@ func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
 		return nil
 	}
 	k.mu.Lock()
+	known := k.ready[topic]
 	delete(k.ready, topic)
 	k.mu.Unlock()
 	if err := k.ensureTopic(ctx, topic); err != nil {
 		return err
+	}
+	// A broker that does not know a topic yet answers as one where it is gone. A client that lets go of a topic counts its
+	// messages from 0 again, and brokers that have the topic take those for messages that came before: they answer that
+	// they have them, and drop them (KIP-98).
+	if k.idKnown(topic) == known {
+		lifecycle.Pause(ctx, topicPause)
+		return nil
 	}
 	slog.WarnContext(ctx, "a Kafka topic was gone; publishing to the one there is now", "topic", topic)
 	k.client.PurgeTopicsFromProducing(k.cfg.Prefix + topic)
@@ -75,6 +85,12 @@ func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
 	k.made[topic]++ // its readers publish to the new topic
 	k.mu.Unlock()
 	return nil
+}
+
+func (k *Kafka) idKnown(topic string) kadm.TopicID {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ready[topic]
 }
 
 // suspect is the id of the topic whose fetches fail as those of a topic that is gone.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/millrace/millrace/internal/lifecycle"
 )
 
 // ensureTopic makes the topic unless it exists, once per process.
@@ -20,10 +22,7 @@ func (k *Kafka) ensureTopic(ctx context.Context, topic string) error {
 	if ready {
 		return nil
 	}
-	if err := k.makeTopicWithin(ctx, topic); err != nil {
-		return err
-	}
-	id, err := k.idOf(ctx, topic)
+	id, err := k.makeTopicWithin(ctx, topic)
 	if err != nil {
 		return err
 	}
@@ -47,29 +46,42 @@ func (k *Kafka) idOf(ctx context.Context, topic string) (kadm.TopicID, error) {
 	return d.ID, nil
 }
 
-func (k *Kafka) makeTopicWithin(ctx context.Context, topic string) error {
+// makeTopicWithin returns the id of the topic, which there is then. Whether a topic is another one than before is known by
+// its id alone, so this waits until the broker that is asked knows it.
+func (k *Kafka) makeTopicWithin(ctx context.Context, topic string) (id kadm.TopicID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
-	return k.makeTopic(ctx, k.cfg.Prefix+topic, Compacted[topic])
+	for {
+		if id, err = k.makeTopic(ctx, k.cfg.Prefix+topic, Compacted[topic]); err == nil && id == (kadm.TopicID{}) { // there was one
+			id, err = k.idOf(ctx, topic)
+		}
+		if err != nil || id != (kadm.TopicID{}) {
+			return id, err
+		}
+		if lifecycle.Pause(ctx, topicPause); ctx.Err() != nil {
+			return id, fmt.Errorf("topic %s has no id after %s; Kafka has ids since 2.8", topic, adminTimeout)
+		}
+	}
 }
 
-func (k *Kafka) makeTopic(ctx context.Context, name string, compacted bool) error {
-	_, err := k.admin.CreateTopic(ctx, k.cfg.Partitions, k.cfg.Replication, k.cfg.topicConfig(compacted), name)
+// makeTopic returns the id of the topic that it made, zero where there was one.
+func (k *Kafka) makeTopic(ctx context.Context, name string, compacted bool) (none kadm.TopicID, err error) {
+	made, err := k.admin.CreateTopic(ctx, k.cfg.Partitions, k.cfg.Replication, k.cfg.topicConfig(compacted), name)
 	if err == nil {
-		return nil
+		return made.ID, nil
 	}
 	if denied(err) { // brokers say so whether there is the topic or not: somebody may have made it for us
 		topics, looked := k.admin.ListTopics(ctx, name)
 		if looked != nil || topics[name].Err != nil {
-			return fmt.Errorf("create topic %s on Kafka: %w: allow it, or make the topic beforehand", name, err)
+			return none, fmt.Errorf("create topic %s on Kafka: %w: allow it, or make the topic beforehand", name, err)
 		}
 	} else if !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("create topic %s on Kafka: %w", name, err)
+		return none, fmt.Errorf("create topic %s on Kafka: %w", name, err)
 	}
 	if compacted {
-		return k.checkCompacted(ctx, name)
+		return none, k.checkCompacted(ctx, name)
 	}
-	return nil
+	return none, nil
 }
 
 // denied reports whether an ACL is missing.
