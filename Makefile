@@ -201,6 +201,13 @@ faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
 	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 4h -all -outage $(OUTAGE) -build $(shell git describe --always --dirty) -page ../../docs/reference/faults.md
 
+ONLY ?=
+
+.PHONY: cluster
+cluster: build $(STAMPS)/kafka $(STAMPS)/chdb ## Run every service twice on three hosts and take processes, stores and hosts away, ONLY=expression; writes docs/reference/cluster.md
+	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/cluster.test ./e2e/cluster
+	@cd e2e/cluster && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/cluster.test -test.timeout 6h -all -only '$(ONLY)' -build $(shell git describe --always --dirty) $(if $(ONLY),,-page ../../docs/reference/cluster.md)
+
 # Not part of CI: it fetches 160 MB, and Keycloak compiles itself for minutes.
 .PHONY: keycloak
 keycloak: $(STAMPS)/go ## Log in by Keycloak beside the OpenID provider of the other tests

@@ -162,10 +162,10 @@ func hostStands(h int) fault {
 		}}
 }
 
-// hostCut is a host that is off the network in some ways, and goes on.
-func hostCut(h int, what string, ways ...faults.Way) fault {
+// hostCut is a host that is off the network in some directions, and goes on.
+func hostCut(h int, what string, directions ...faults.Direction) fault {
 	return fault{name: what + " host " + named(h), takes: of(h),
-		strike: func(t *testing.T, w *world) { w.hosts[h].cut(t, ways...) },
+		strike: func(t *testing.T, w *world) { w.hosts[h].cut(t, directions...) },
 		heal:   func(t *testing.T, w *world) { w.hosts[h].mend(t) }}
 }
 

@@ -1,9 +1,9 @@
-// Package cluster runs Millrace on several hosts and takes them away: processes, stores and whole hosts are killed, stand
-// still and are cut off while an import, a nightly run, a change set and a change of weights go on.
+// Package cluster runs Millrace on several hosts and takes them away: processes, stores and whole hosts are killed,
+// stand still and are cut off while an import, a nightly run, a change set and a change of weights go on.
 //
-// Hosts are network namespaces on one bridge. Three have a member of etcd and of Kafka each; two have every service; the
-// third has the flow store, whose engine is one. All of them prove themselves to each other by certificates, and the
-// test logs in as people do.
+// Hosts are network namespaces on one bridge. Three have a member of etcd and of Kafka each; two have every service;
+// the third has the flow store, whose engine is one. All of them prove themselves to each other by certificates, and
+// the test logs in as people do.
 //
 // In: the millrace binary, Kafka's jars, the engine of ClickHouse; routers that speak gNMI (services/push/pushtest).
 // Out: a row for each fault and work. `make cluster` runs all, writes docs/reference/cluster.md and ends with how many
@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/faults"
 	"github.com/millrace/millrace/internal/testkit/program"
 )
@@ -30,7 +31,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if memberFromEnvironment() {
+	if etcd.ServeMember() {
 		return
 	}
 	flag.Parse()

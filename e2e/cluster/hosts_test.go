@@ -61,7 +61,9 @@ func ip(t *testing.T, arguments string) {
 // cable is the bridge's end of it.
 func (h *host) cable() string { return "to-" + h.name }
 
-// cut takes a host off the network in some ways, seen from the bridge.
-func (h *host) cut(t *testing.T, ways ...faults.Way) { faults.Cut(t, h.cable(), ways...) }
+// cut takes a host off the network in some directions, seen from the bridge.
+func (h *host) cut(t *testing.T, directions ...faults.Direction) {
+	faults.Cut(t, h.cable(), directions...)
+}
 
 func (h *host) mend(t *testing.T) { faults.Mend(t, h.cable()) }

@@ -14,13 +14,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/program"
 )
 
-// whole waits until nothing is left of the fault before: every service answers, every member of etcd has a majority, and
-// every partition of Kafka is in sync on all nodes.
+// whole waits until nothing is left of the fault before: every service answers, every member of etcd has a majority,
+// and every partition of Kafka is in sync on all nodes.
 func (w *world) whole(t *testing.T) {
 	t.Helper()
 	for _, h := range w.hosts {
@@ -43,15 +43,15 @@ func (w *world) client(t *testing.T, server string) *tls.Config {
 
 func (w *world) hasMajority(t *testing.T, h *host) {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + h.address + ":2379"}, TLS: w.client(t, "etcd")})
+	store, err := state.Dial([]string{"https://" + h.address + ":2379"}, state.WithTLS(w.client(t, "etcd")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	defer store.Close()
 	program.Until(t, "etcd on "+h.name+" has a majority", func() (bool, any) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := client.Get(ctx, "x")
+		_, err := store.Holder(ctx, "nobody")
 		return err == nil, err
 	})
 }

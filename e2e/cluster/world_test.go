@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/kafka"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/program"
@@ -29,7 +30,7 @@ type world struct {
 	hosts []*host
 	// ca signs for stores, routers and their clients; services have a CA of millrace's.
 	ca      *pki.Authority
-	members []member
+	members []etcd.Member
 	kafka   []*kafka.Broker
 	// running are the processes of Millrace and etcd by host and name, such as h1-push.
 	running map[string]*program.Process

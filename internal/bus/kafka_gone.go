@@ -72,9 +72,9 @@ func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
 	if err := k.ensureTopic(ctx, topic); err != nil {
 		return err
 	}
-	// A broker that does not know a topic yet answers as one where it is gone. A client that lets go of a topic counts its
-	// messages from 0 again, and brokers that have the topic take those for messages that came before: they answer that
-	// they have them, and drop them (KIP-98).
+	// A broker that does not know a topic yet answers as one where it is gone. A client that lets go of a topic counts
+	// its messages from 0 again, and brokers that have the topic take those for messages that came before: they answer
+	// that they have them, and drop them (KIP-98).
 	if k.idKnown(topic) == known {
 		lifecycle.Pause(ctx, topicPause)
 		return nil

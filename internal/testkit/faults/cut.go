@@ -11,30 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Way is one of the two ways of a cable, seen from this network.
-type Way uint32
+// Direction is one of the two of a cable, seen from this network.
+type Direction uint32
 
 // In is what comes from the far end, Out what goes there.
 const (
-	In  Way = netlink.HANDLE_MIN_INGRESS
-	Out Way = netlink.HANDLE_MIN_EGRESS
+	In  Direction = netlink.HANDLE_MIN_INGRESS
+	Out Direction = netlink.HANDLE_MIN_EGRESS
 )
 
-// Cut drops every frame on the given ways of a device until Mend: nobody is told, as where a fibre is cut in one
-// direction. The process needs a network of its own (OwnNetwork).
-func Cut(t testing.TB, device string, ways ...Way) {
+// Cut drops every frame in the given directions of a device until Mend, as where one fibre of two is cut. The process
+// needs a network of its own (OwnNetwork).
+func Cut(t testing.TB, device string, directions ...Direction) {
 	t.Helper()
 	if os.Getenv(within) == "" {
 		t.Fatal("cables are cut in a network of the test's own only")
 	}
-	for _, w := range ways {
-		if err := cut(device, w); err != nil {
+	for _, d := range directions {
+		if err := cut(device, d); err != nil {
 			t.Fatalf("cut %s: %v", device, err)
 		}
 	}
 }
 
-func cut(device string, w Way) error {
+func cut(device string, d Direction) error {
 	const drop = 2 // TC_ACT_SHOT
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, drop), asm.Return()}})
 	if err != nil {
@@ -49,7 +49,7 @@ func cut(device string, w Way) error {
 		return fmt.Errorf("classifier: %w", err)
 	}
 	return netlink.FilterReplace(&netlink.BpfFilter{
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: attrs.LinkIndex, Parent: uint32(w), Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: attrs.LinkIndex, Parent: uint32(d), Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
 		Fd:          prog.FD(), Name: "cut", DirectAction: true,
 	})
 }
