@@ -15,9 +15,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/testkit/pki"
 	free "github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/services/dashboard"
 )
 
 // A service that is unreachable is reported as its clients read errors: in problem details over plain HTTP, in
@@ -88,6 +93,42 @@ func TestGatewayGoesOnToTheNextReplica(t *testing.T) {
 		if got := testutil.ToFloat64(p.failedOver.WithLabelValues("circuits", address)); got != want {
 			t.Errorf("%v calls went on from %s, want %v", got, address, want)
 		}
+	}
+}
+
+// An address of a list that another service answers at gets nothing of what is forwarded: every one has to prove that
+// it is the service.
+func TestEveryAddressOfAListProvesItself(t *testing.T) {
+	ca := pki.New(t)
+	reached := map[string]int{}
+	port := func(name string) string {
+		return securePort(t, ca, name, "on", dashboard.Mount{Path: "/millrace.push.v1.ChangeService/", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			reached[name]++
+		})})
+	}
+	another, base := port("alpha"), port("push")
+	cert, key := ca.Issue(t, front, "dashboard.millrace")
+	p := &process{
+		name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(),
+		cfg: configured(t, "identity: {mode: on}\nendpoints: {push: ['"+another+"', '"+base+"']}\ntls: {ca: "+ca.CA+", cert: "+cert+", key: "+key+"}\n"),
+	}
+	var err error
+	if p.credentials, err = mtls.New(p.cfg.TLS.files(front), mtls.Dependencies{}); err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := p.gateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann := rights.Caller{Name: "ann", Role: rights.Approver}
+	gateway := serveOn(t, rpc.As(ann, func() rpc.Recorder { return nil }, mounts[0].Handler))
+	answer, err := http.Post(gateway+pushv1connect.ChangeServiceApproveProcedure, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK || reached["push"] != 1 || reached["alpha"] != 0 {
+		t.Errorf("%s, reached %v", answer.Status, reached)
 	}
 }
 

@@ -3,7 +3,8 @@
 //
 // In: the millrace binary with the page inside (MILLRACE_BINARY, or built here), Chromium, Node.js, and the recorded
 // database of three routers.
-// Out: what people of different rights do with circuits and maintenance works, and what they may not do is refused.
+// Out: what people of different rights do with circuits and maintenance works, and what they may not do is refused; and
+// 255 pages that are opened at once, without a browser, are all served whole.
 // Next: services/dashboard/web/e2e, which has the steps; its other scenarios run over made-up services.
 package page
 

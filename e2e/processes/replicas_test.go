@@ -50,20 +50,19 @@ func (p *plane) checkReplicas(t *testing.T) {
 	p.start(t, "telemetry")
 }
 
-// checkFailover kills the first replicas of push and policy under the others that call them: the dashboard's gateway
-// goes on to the second push, which goes on to the second policy.
+// checkFailover kills the first replica of push under the others that call it, and has that of policy stand still: the
+// dashboard's gateway goes on to the second push, which goes on to the second policy.
 func (p *plane) checkFailover(t *testing.T, pair string) {
 	t.Helper()
-	for _, name := range []string{"policy", "push"} {
-		p.second(t, name)
-		p.kill(t, name)
-	}
+	p.second(t, "policy")
+	p.second(t, "push")
+	p.kill(t, "push")
+	p.running["policy"].Stand(t)
 	p.checkPlanned(t, pair)
 	p.waitMetricAt(t, p.url("dashboard"), fmt.Sprintf("millrace_cmd_failed_over_calls_total{address=%q,service=%q}", p.url("push"), "push"), 1)
 	p.waitMetricAt(t, p.urlOf("push-2"), fmt.Sprintf("millrace_cmd_failed_over_calls_total{address=%q,service=%q}", p.url("policy"), "policy"), 1)
-	for _, name := range []string{"policy", "push"} {
-		p.start(t, name)
-	}
+	p.running["policy"].Move(t)
+	p.start(t, "push")
 }
 
 // second starts another replica of a service, on a port of its own.
