@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -81,19 +82,28 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 	config := clientv3.Config{
 		Endpoints: endpoints, DialTimeout: startTimeout, TLS: d.tls,
 		// Without this, TCP would not notice a lost connection for minutes, and the reader of a watch would
-		// stay behind. gRPC asks no more often than this; what is not acknowledged ends a connection after the second.
+		// stay behind. gRPC asks no more often; where there are several members, reach is sooner.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 	}
 	if d.login != nil {
 		config.Username, config.Password, may.user = d.login.user, placeholder, d.login.user
 		intercept = append(intercept, d.login.intercept)
 	}
-	config.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept...), grpc.WithStatsHandler(back)}
+	life, end := context.WithCancel(context.Background())
+	to := &reach{}
+	how, err := to.begin(life, endpoints, d.tls)
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
+	}
+	config.DialOptions = append(how, grpc.WithChainUnaryInterceptor(intercept...), grpc.WithStatsHandler(back))
 	client, err := clientv3.New(config)
 	if err != nil {
+		end()
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
 	}
 	s := newStore(client)
+	s.end, s.reach = end, to
 	s.rewind, s.login, s.permission = back, d.login, may
 	return s, nil
 }

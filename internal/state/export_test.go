@@ -32,3 +32,21 @@ func NewClusterKeeper(store *Store, leastWaste int64, now func() time.Time, p *e
 
 // Look is one look of many.
 func (k *Keeper) Look(ctx context.Context) error { return k.look(ctx) }
+
+// Reaches is how many members did not answer last, and how many were left.
+func (s *Store) Reaches() (silent, left int) {
+	s.reach.mu.Lock()
+	defer s.reach.mu.Unlock()
+	for member, is := range s.reach.silent {
+		if is {
+			silent++
+		}
+		if s.reach.left[member] {
+			left++
+		}
+	}
+	return silent, left
+}
+
+// Leaves is whether connections to a member end.
+func Leaves(silent map[string]bool, member string) bool { return leaves(silent, member) }

@@ -39,6 +39,9 @@ type Store struct {
 	permission *permission
 	// defragment is the embedded etcd's, which does not take that over its own client.
 	defragment func() error
+	// end ends what Dial began, reach is how it reaches the members; both are nil where etcd is embedded.
+	end   func()
+	reach *reach
 }
 
 func newStore(client *clientv3.Client) *Store { return &Store{client: client, root: root} }
@@ -49,7 +52,12 @@ func (s *Store) Within(prefix string) *Store {
 }
 
 // Close disconnects a store that Dial connected.
-func (s *Store) Close() error { return s.client.Close() }
+func (s *Store) Close() error {
+	if s.end != nil {
+		s.end()
+	}
+	return s.client.Close()
+}
 
 // Get reads key into m and returns its revision.
 func (s *Store) Get(ctx context.Context, key string, m proto.Message) (int64, error) {
