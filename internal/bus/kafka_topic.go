@@ -46,8 +46,8 @@ func (k *Kafka) idOf(ctx context.Context, topic string) (kadm.TopicID, error) {
 	return d.ID, nil
 }
 
-// makeTopicWithin returns the id of the topic, which there is then. Whether a topic is another one than before is known by
-// its id alone, so this waits until the broker that is asked knows it.
+// makeTopicWithin returns the id of the topic, which there is then. Whether a topic is another one than before is known
+// by its id alone, so this waits until the broker that is asked knows it.
 func (k *Kafka) makeTopicWithin(ctx context.Context, topic string) (id kadm.TopicID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
@@ -51,8 +50,8 @@ func serveMember(text string) error {
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = at("2379"), at("2379")
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = at("2380"), at("2380")
 	cfg.InitialCluster = m.Cluster
-	shown := transport.TLSInfo{TrustedCAFile: m.CA, CertFile: m.Cert, KeyFile: m.Key, ClientCertAuth: true}
-	cfg.ClientTLSInfo, cfg.PeerTLSInfo = shown, shown
+	TLS(m.CA, m.Cert, m.Key)(cfg)
+	cfg.PeerTLSInfo = cfg.ClientTLSInfo
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return err
