@@ -94,18 +94,24 @@ func (m *machine) refused(want string, args ...string) {
 }
 
 // start hosts the services that keep something.
-func (m *machine) start() (*process, error) {
+func (m *machine) start(also ...string) (*process, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return newProcess(m.t.Context(), m.cfg, l, "flowstore", "paths", "policy", "push", "vpn", "alpha")
+	return newProcess(m.t.Context(), m.cfg, l, append([]string{"flowstore", "paths", "policy", "push", "vpn", "alpha"}, also...)...)
 }
 
 // hosted is start, and do with the process while it runs.
 func (m *machine) hosted(do func(*process)) {
 	m.t.Helper()
-	p, err := m.start()
+	m.hostedWith(do)
+}
+
+// hostedWith is hosted, with other services beside those that keep something.
+func (m *machine) hostedWith(do func(*process), also ...string) {
+	m.t.Helper()
+	p, err := m.start(also...)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -168,7 +174,7 @@ func (m *machine) fill(p *process) {
 	m.t.Helper()
 	ctx := m.t.Context()
 	put := func(key string, v proto.Message) {
-		if err := p.state.Apply(ctx, state.Op{Key: key, Value: v}); err != nil {
+		if _, err := p.state.Put(ctx, key, 0, v); err != nil {
 			m.t.Fatal(err)
 		}
 	}
