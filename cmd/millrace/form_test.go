@@ -17,8 +17,8 @@ import (
 // newerForm is what a newer millrace has joined with.
 var newerForm = state.Forms{Reads: state.Own.Reads + 1, Writes: state.Own.Writes + 1}
 
-// The next millrace writes as this one does and reads more: both run side by side. The one after it writes what this one
-// does not read: this one ends, no other one of it starts, and nothing was written by those that were refused.
+// The next millrace writes as this one does and reads more: both run side by side. The one after it writes what this
+// one does not read: this one ends, no other one of it starts, and nothing was written by those that were refused.
 func TestAMillraceThatIsTooOldIsRefused(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	store := dialled(t, server)
@@ -105,6 +105,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 
 // What a newer process records beside the settings of an installation is there after this one has joined.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "cmd/millrace")
 	store := dialled(t, etcd.Start(t, program.OwnHost()))
 	if err := claim(t.Context(), store, map[string]string{"installation": "te1"}); err != nil {
 		t.Fatal(err)

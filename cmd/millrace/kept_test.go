@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/newer"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
@@ -48,6 +49,15 @@ func TestWhatAnOlderMillraceKeptIsFound(t *testing.T) {
 			for range 2 {
 				m.hostedWith(func(p *process) { m.findsWhatWasKept(p) }, "circuits")
 			}
+			// The next millrace runs beside this one, and adds to every record.
+			m.hostedWith(func(p *process) {
+				if err := p.state.Join(t.Context(), state.Forms{Reads: state.Own.Reads + 1, Writes: state.Own.Writes}, "0.9.0"); err != nil {
+					t.Error(err)
+				}
+				newer.Plant(t, p.state, "changes/", "alpha/", "circuits/book/records/")
+				m.findsWhatWasKept(p)
+			}, "circuits")
+			m.hostedWith(func(p *process) { m.findsWhatWasKept(p) }, "circuits")
 		})
 	}
 }

@@ -89,6 +89,7 @@ func TestNews(t *testing.T) {
 // A newer collector tells of an exporter with a field that this one does not know: it is there after the exporter has
 // moved here.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "collectors/flow")
 	store := etcd.Shared(t)
 	r := newRigIn(t, store, nil)
 	if _, err := r.dial(0).Write(netflow9(1, v9Template, v9Record)); err != nil {

@@ -15,8 +15,8 @@ import (
 type Forms struct {
 	// Reads is the highest form that it reads; it reads all lower ones, too.
 	Reads uint32
-	// Writes is the form in which it writes. It is raised a release after Reads, so that in an upgrade of one process after
-	// the other those that are not upgraded yet read what the others write.
+	// Writes is the form in which it writes. It is raised a release after Reads, so that in an upgrade of one process
+	// after the other those that are not upgraded yet read what the others write.
 	Writes uint32
 }
 
@@ -51,8 +51,8 @@ func (f Forms) joined(recorded *statev1.Form, version string) (*statev1.Form, er
 	return next, nil
 }
 
-// Join records the form of a program that starts, before it reads or writes another record. It is refused with ErrTooOld
-// where another one has written a form that it does not read, and has written nothing then.
+// Join records the form of a program that starts, before it reads or writes another record. It is refused with
+// ErrTooOld where another one has written a form that it does not read, and has written nothing then.
 func (s *Store) Join(ctx context.Context, f Forms, version string) error {
 	for {
 		recorded, revision, err := s.form(ctx)

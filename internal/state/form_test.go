@@ -86,6 +86,7 @@ func TestAProgramIsTooOldBesideANewerOne(t *testing.T) {
 
 // What a newer program records beside the forms is there after this one has joined.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "internal/state")
 	s := etcd.Shared(t)
 	if err := s.Join(t.Context(), state.Forms{Reads: 1, Writes: 1}, "0.1.0"); err != nil {
 		t.Fatal(err)

@@ -10,9 +10,10 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
 
-// A newer process runs beside this one, and writes fields that this one does not know: they are there after this one has
-// written the records again.
+// A newer process runs beside this one, and writes fields that this one does not know: they are there after this one
+// has written the records again.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "services/circuits")
 	w := newWorld(t)
 	c := w.start()
 	got := w.booked(c, "1", w.terms("a", "b", 3))

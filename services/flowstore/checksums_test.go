@@ -40,7 +40,8 @@ func TestMigrationsThatFit(t *testing.T) {
 	}
 }
 
-// An edited migration is refused by the database that has applied it, and so is a newer one's, before anything is written.
+// An edited migration is refused by the database that has applied it, and so is a newer one's, before anything is
+// written.
 func TestARefusedDatabaseIsLeftAsItIs(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	db := *r.comp.db.Load()

@@ -84,8 +84,8 @@ func Schema(ctx context.Context, db store.DB) (uint32, error) {
 }
 
 // Migrate brings the schema to a version. Each statement is idempotent, so a migration that was cut off is simply run
-// again. A database of a newer millrace, or one whose migrations are not those of this one, is refused before anything is
-// written.
+// again. A database of a newer millrace, or one whose migrations are not those of this one, is refused before anything
+// is written.
 func Migrate(ctx context.Context, db store.DB, to uint32) error {
 	all, err := loadMigrations(migrations)
 	if err != nil {

@@ -90,8 +90,8 @@ func errNoGroup(name string) error {
 	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is in none of the groups that have a role here (identity.oidc.roles)", logged(name)))
 }
 
-// known is the record of a person and where the provider's name leads to it, or new ones, with what must be so when they
-// are written: the user's key first.
+// known is the record of a person and where the provider's name leads to it, or new ones, with what must be so when
+// they are written: the user's key first.
 func (a *api) known(ctx context.Context, who oidc.Person) (*identityv1.UserRecord, *identityv1.SubjectRecord, []state.Guard, error) {
 	index, user := &identityv1.SubjectRecord{}, &identityv1.UserRecord{}
 	at, err := a.deps.State.Get(ctx, subjectKey(who.Issuer, who.Subject), index)

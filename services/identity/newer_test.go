@@ -14,6 +14,7 @@ import (
 // A newer process runs beside this one, and writes fields that this one does not know, perhaps a restriction of a role:
 // they are there after this one has written the records again.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "services/identity")
 	t.Run("a person whom the provider confirms and who logs in again", func(t *testing.T) {
 		w, p := withProvider(t, false, nil)
 		p.People(t, of("noc", "noc-approvers"))

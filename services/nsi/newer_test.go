@@ -6,9 +6,10 @@ import (
 	"github.com/millrace/millrace/internal/testkit/newer"
 )
 
-// A newer process runs beside this one, and writes fields that this one does not know: they are there after this one has
-// written the records again.
+// A newer process runs beside this one, and writes fields that this one does not know: they are there after this one
+// has written the records again.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "services/nsi")
 	w, r := newWorld(t), newRequester(t)
 	w.mayCall(r.url)
 	c := w.start()

@@ -8,9 +8,10 @@ import (
 	"github.com/millrace/millrace/services/push/drift"
 )
 
-// A newer process runs beside this one, and writes fields that this one does not know: they are there after this one has
-// written the records again.
+// A newer process runs beside this one, and writes fields that this one does not know: they are there after this one
+// has written the records again.
 func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "services/push")
 	t.Run("a change set", func(t *testing.T) {
 		w := newWorld(t)
 		must(t, w.command([]string{"create", "day-1"}), "planned")

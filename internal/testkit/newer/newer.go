@@ -7,6 +7,7 @@ package newer
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -22,6 +23,22 @@ const number protowire.Number = 50001
 
 // field is what a newer process has written.
 var field = protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), "of a newer process")
+
+// shown are the kinds of which records were written again in this test process.
+var shown sync.Map
+
+// Owner fails a test at its end unless a record of every kind that the folder's code changes was written again in it,
+// with all fields of the newer process.
+func Owner(t testing.TB, folder string) {
+	t.Helper()
+	t.Cleanup(func() {
+		for _, k := range kinds.All {
+			if _, is := shown.Load(k.Keys()); k.Owner == folder && k.Writing == kinds.Changed && !is {
+				t.Errorf("no record of %s was written again beside a newer process", k.Keys())
+			}
+		}
+	})
+}
 
 // Planted are records of a newer process.
 type Planted struct {
@@ -42,7 +59,7 @@ func Plant(t testing.TB, store *state.Store, prefixes ...string) *Planted {
 		}
 		for _, e := range entries {
 			kind, known := kinds.Of(e.Key)
-			if !known { // a lock
+			if !known || kind.Writing != kinds.Changed { // a lock, or what is not written again
 				continue
 			}
 			m := read(t, kind, e.Value)
@@ -79,18 +96,34 @@ func (p *Planted) Stay(t testing.TB, others ...string) {
 		case revision == p.at[key]:
 			t.Errorf("%s was not written again", key)
 		default:
-			for _, lost := range Lost(was, is) {
-				if slices.Contains(others, lost) {
-					continue
-				}
-				t.Errorf("%s: the field of a newer process is lost: %s", key, lost)
-			}
+			shown.Store(kind.Keys(), true)
+			p.compare(t, key, was, is, others)
 		}
 	}
 }
 
-// Lost lists the messages of a record whose field of a newer process is gone, by the path to them. Of a list it looks at
-// the elements that say what they said before.
+// StayAs fails unless a record that was made of one below the prefix has all of its fields of the newer process.
+func (p *Planted) StayAs(t testing.TB, prefix string, is proto.Message) {
+	t.Helper()
+	for key, was := range p.was {
+		if kind, _ := kinds.Of(key); strings.HasPrefix(key, prefix) {
+			shown.Store(kind.Keys(), true)
+			p.compare(t, key, was, is, nil)
+		}
+	}
+}
+
+func (p *Planted) compare(t testing.TB, key string, was, is proto.Message, others []string) {
+	t.Helper()
+	for _, lost := range Lost(was, is) {
+		if !slices.Contains(others, lost) {
+			t.Errorf("%s: the field of a newer process is lost: %s", key, lost)
+		}
+	}
+}
+
+// Lost lists the messages of a record whose field of a newer process is gone, by the path to them. Of a list it looks
+// at the elements that say what they said before.
 func Lost(was, is proto.Message) (lost []string) {
 	elements := map[string]bool{}
 	each(was.ProtoReflect(), "", func(m protoreflect.Message, path string) { elements[path+" "+plain(m)] = true })
@@ -150,14 +183,4 @@ func each(m protoreflect.Message, path string, see func(protoreflect.Message, st
 		return true
 	})
 	see(m, path)
-}
-
-// Record is the one that was planted below a prefix, as it was then.
-func (p *Planted) Record(prefix string) proto.Message {
-	for key, was := range p.was {
-		if strings.HasPrefix(key, prefix) {
-			return was
-		}
-	}
-	return nil
 }

@@ -50,8 +50,8 @@ type snapshot struct {
 	IDs   string   `json:"numbers_part"`
 }
 
-// journalForm is that of the list, which this agent writes; it reads all before it. A member that is added makes another
-// form: an older agent refuses it, rather than to write the list without it.
+// journalForm is that of the list, which this agent writes; it reads all before it. A member that is added makes
+// another form: an older agent refuses it, rather than to write the list without it.
 const journalForm = 1
 
 // list is the journal proper.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 )
 
-// ErrNewer means that a newer agent has written a file. Nothing was changed then: the router forwards as it is configured.
+// ErrNewer means that a newer agent has written a file. Nothing was changed then: the router forwards as it is
+// configured.
 var ErrNewer = errors.New("written by a newer agent")
 
-// Decode reads a file of the agent. One of a later form than this agent knows is refused, and so is a member that it does
-// not know: it would be gone with the next write.
+// Decode reads a file of the agent. One of a later form than this agent knows is refused, and so is a member that it
+// does not know: it would be gone with the next write.
 func Decode(file string, raw []byte, form int, into any) error {
 	var of struct {
 		Form int `json:"form"`
