@@ -32,7 +32,8 @@ const (
 	Changed Writing = "changed"
 	// Once records are written once and only deleted after that; internal/state refuses to write over one.
 	Once Writing = "once"
-	// Replaced records are written as a whole by the process that knows all of it now: nothing of the one before is kept.
+	// Replaced records are written as a whole by the process that knows all of it now: nothing of the one before is
+	// kept.
 	Replaced Writing = "replaced"
 )
 
