@@ -19,7 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/backup"
 	"github.com/millrace/millrace/internal/bus"
@@ -268,7 +267,7 @@ func smallBackup(t *testing.T) string {
 	from.hosted(func(p *process) {
 		// No component has these names: what it has and no record names, it deletes.
 		for _, key := range []string{"large/0", "large/1"} {
-			if err := p.state.Apply(t.Context(), state.Op{Key: key, Value: wrapperspb.Bytes(make([]byte, 1<<20))}); err != nil {
+			if err := p.state.Import(t.Context(), []state.Entry{{Key: key, Value: make([]byte, 1<<20)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -367,8 +366,8 @@ func TestARestoreThatReplacesWhatIsThereFindsRoom(t *testing.T) {
 	}
 	err := withStores(t.Context(), to.file, false, func(s backup.Stores) error {
 		for n := 0; ; n++ { // until etcd takes no more
-			op := state.Op{Key: fmt.Sprint("large/more/", n), Value: wrapperspb.Bytes(make([]byte, 1<<20))}
-			if err := s.State.Apply(t.Context(), op); err != nil {
+			more := state.Entry{Key: fmt.Sprint("large/more/", n), Value: make([]byte, 1<<20)}
+			if err := s.State.Import(t.Context(), []state.Entry{more}); err != nil {
 				return nil //nolint:nilerr // it is full
 			}
 		}
