@@ -19,7 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/backup"
 	"github.com/millrace/millrace/internal/bus"
@@ -94,18 +93,24 @@ func (m *machine) refused(want string, args ...string) {
 }
 
 // start hosts the services that keep something.
-func (m *machine) start() (*process, error) {
+func (m *machine) start(also ...string) (*process, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return newProcess(m.t.Context(), m.cfg, l, "flowstore", "paths", "policy", "push", "vpn", "alpha")
+	return newProcess(m.t.Context(), m.cfg, l, append([]string{"flowstore", "paths", "policy", "push", "vpn", "alpha"}, also...)...)
 }
 
 // hosted is start, and do with the process while it runs.
 func (m *machine) hosted(do func(*process)) {
 	m.t.Helper()
-	p, err := m.start()
+	m.hostedWith(do)
+}
+
+// hostedWith is hosted, with other services beside those that keep something.
+func (m *machine) hostedWith(do func(*process), also ...string) {
+	m.t.Helper()
+	p, err := m.start(also...)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -168,7 +173,7 @@ func (m *machine) fill(p *process) {
 	m.t.Helper()
 	ctx := m.t.Context()
 	put := func(key string, v proto.Message) {
-		if err := p.state.Apply(ctx, state.Op{Key: key, Value: v}); err != nil {
+		if _, err := p.state.Put(ctx, key, 0, v); err != nil {
 			m.t.Fatal(err)
 		}
 	}
@@ -262,7 +267,7 @@ func smallBackup(t *testing.T) string {
 	from.hosted(func(p *process) {
 		// No component has these names: what it has and no record names, it deletes.
 		for _, key := range []string{"large/0", "large/1"} {
-			if err := p.state.Apply(t.Context(), state.Op{Key: key, Value: wrapperspb.Bytes(make([]byte, 1<<20))}); err != nil {
+			if err := p.state.Import(t.Context(), []state.Entry{{Key: key, Value: make([]byte, 1<<20)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -361,8 +366,8 @@ func TestARestoreThatReplacesWhatIsThereFindsRoom(t *testing.T) {
 	}
 	err := withStores(t.Context(), to.file, false, func(s backup.Stores) error {
 		for n := 0; ; n++ { // until etcd takes no more
-			op := state.Op{Key: fmt.Sprint("large/more/", n), Value: wrapperspb.Bytes(make([]byte, 1<<20))}
-			if err := s.State.Apply(t.Context(), op); err != nil {
+			more := state.Entry{Key: fmt.Sprint("large/more/", n), Value: make([]byte, 1<<20)}
+			if err := s.State.Import(t.Context(), []state.Entry{more}); err != nil {
 				return nil //nolint:nilerr // it is full
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/version"
 	"github.com/millrace/millrace/services/flowstore"
 )
 
@@ -47,17 +48,21 @@ func joined(recorded, mine map[string]string) (map[string]string, error) {
 	return all, nil
 }
 
-// claimOnce claims as soon as etcd answers, and ends the process where the others there are of another installation: it
-// would share their work.
+// claimOnce joins and claims as soon as etcd answers, and ends the process where the others there are of another
+// installation, as it would share their work, or write what it does not read.
 func (p *process) claimOnce(store *state.Store) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ctx.Err() == nil {
-			switch err := claim(ctx, store, p.installation()); {
-			case err == nil:
-				return
-			case errors.Is(err, errOther):
+			err := store.Join(ctx, state.Own, version.Get().Version)
+			if err == nil {
+				err = claim(ctx, store, p.installation())
+			}
+			if err == nil {
+				err = store.Outdated(ctx, state.Own, version.Get().Version)
+			}
+			if errors.Is(err, errOther) || errors.Is(err, state.ErrTooOld) {
 				p.fail(err)
 				return
 			}

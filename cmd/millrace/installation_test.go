@@ -9,12 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
 func TestJoined(t *testing.T) {
@@ -127,14 +126,14 @@ func TestABackupIsRestoredForAnotherInstallation(t *testing.T) {
 	store := dialled(t, server)
 	from := newMachine(t, fmt.Sprintf("installation: te1\netcd: {endpoints: [%q]}\n", server.URL))
 	from.hosted(func(*process) {
-		if _, err := store.Put(t.Context(), "kept", 0, structpb.NewStringValue("text")); err != nil {
+		if _, err := store.Put(t.Context(), "freezes/all", 0, &pushv1.Freeze{By: "ann"}); err != nil {
 			t.Error(err)
 		}
 	})
 	folder := filepath.Join(t.TempDir(), "backup")
 	from.must("backup", folder)
 	newMachine(t, fmt.Sprintf("etcd: {endpoints: [%q]}\n", server.URL)).must("restore", folder, "--force")
-	if _, err := store.Get(t.Context(), "kept", &structpb.Value{}); err != nil {
+	if _, err := store.Get(t.Context(), "freezes/all", &pushv1.Freeze{}); err != nil {
 		t.Error(err)
 	}
 	if err := claim(t.Context(), store, map[string]string{"installation": "te2"}); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/version"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/identity"
 )
@@ -181,6 +182,9 @@ func (p *process) dialState(ctx context.Context, keeps bool) error {
 	if err := p.awaitWhole(ctx); err != nil {
 		return err
 	}
+	if err := store.Join(ctx, state.Own, version.Get().Version); err != nil {
+		return err
+	}
 	if err := claim(ctx, store, p.installation()); err != nil {
 		return err
 	}
@@ -219,9 +223,13 @@ func (p *process) awaitWhole(ctx context.Context) error {
 	}
 }
 
-// keepState looks how full etcd is, after it has refused one that has a part of a backup only.
+// keepState looks how full etcd is, after it has refused one that has a part of a backup only, or records of a newer
+// millrace.
 func (p *process) keepState(ctx context.Context, defragment func() error) error {
 	if err := p.awaitWhole(ctx); err != nil {
+		return err
+	}
+	if err := p.join(ctx, p.state); err != nil {
 		return err
 	}
 	keeper := state.NewKeeper(p.state, defragment, events.NewPublisher(p.bus, p.log), p.log, p.metrics)

@@ -3,18 +3,19 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
 const (
@@ -80,11 +81,7 @@ func (c *Component) tellOthers(ctx context.Context) {
 		if !c.common.get(key).news(content, s.LastSeen) {
 			continue
 		}
-		raw, err := json.Marshal(s)
-		if err == nil && len(raw) <= maxShared {
-			err = c.deps.State.Apply(ctx, state.Op{Key: key, Value: wrapperspb.Bytes(raw)})
-		}
-		if err != nil {
+		if err := c.tell(ctx, key, sharedOf(s)); err != nil {
 			c.deps.Log.WarnContext(ctx, "other collectors do not know the templates that came here", "error", err)
 			return
 		}
@@ -96,6 +93,20 @@ func (c *Component) tellOthers(ctx context.Context) {
 		}
 		c.common.remove(key)
 	}
+}
+
+// tell writes a session, unless etcd does not take so much. What a newer collector has added to it stays.
+func (c *Component) tell(ctx context.Context, key string, is *flowv1.SharedSession) error {
+	if proto.Size(is) > maxShared {
+		return nil
+	}
+	was := &flowv1.SharedSession{}
+	if _, err := c.deps.State.Get(ctx, key, was); err == nil {
+		state.KeepUnknown(was, is)
+	} else if !errors.Is(err, state.ErrNotFound) {
+		c.deps.Log.WarnContext(ctx, "what another collector has written cannot be read, and is replaced", "key", key, "error", err)
+	}
+	return c.deps.State.Apply(ctx, state.Op{Key: key, Value: is})
 }
 
 // hearOthers follows what the other collectors write.
@@ -125,10 +136,14 @@ func (c *Component) hearOthers(ctx context.Context) {
 
 // hear takes one up; this collector's own are not later than what it has.
 func (c *Component) hear(e state.Entry) {
-	value := &wrapperspb.BytesValue{}
-	var s exporter.SessionState
-	if proto.Unmarshal(e.Value, value) != nil || json.Unmarshal(value.GetValue(), &s) != nil {
-		c.deps.Log.Warn("what another collector has written cannot be read", "key", e.Key)
+	m := &flowv1.SharedSession{}
+	err := proto.Unmarshal(e.Value, m)
+	s := exporter.SessionState{}
+	if err == nil {
+		s, err = sessionOf(m)
+	}
+	if err != nil {
+		c.deps.Log.Warn("what another collector has written cannot be read", "key", e.Key, "error", err)
 		return
 	}
 	c.common.set(e.Key, told{contentOf(s), s.LastSeen})

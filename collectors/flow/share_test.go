@@ -2,15 +2,21 @@ package flow
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/wrapperspb"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/collectors/flow/decode"
+	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
+	"github.com/millrace/millrace/internal/testkit/newer"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
 func TestMain(m *testing.M) { os.Exit(etcd.Main(m)) }
@@ -48,7 +54,7 @@ func TestAnExporterMovesToAnotherCollector(t *testing.T) {
 
 	// What nobody can use any more is deleted.
 	gone := sharedPrefix + "gone"
-	if err := store.Apply(t.Context(), state.Op{Key: gone, Value: wrapperspb.Bytes(nil)}); err != nil {
+	if err := store.Apply(t.Context(), state.Op{Key: gone, Value: &flowv1.SharedSession{}}); err != nil {
 		t.Fatal(err)
 	}
 	b.comp.common.set(gone, told{last: time.Now().Add(-3 * b.comp.cfg.Exporters.TemplateLifetime)})
@@ -77,5 +83,43 @@ func TestNews(t *testing.T) {
 		if got := c.has.news(c.content, c.last); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
 		}
+	}
+}
+
+// A newer collector tells of an exporter with a field that this one does not know: it is there after the exporter has
+// moved here.
+func TestFieldsOfANewerProcessStay(t *testing.T) {
+	newer.Owner(t, "collectors/flow")
+	store := etcd.Shared(t)
+	r := newRigIn(t, store, nil)
+	if _, err := r.dial(0).Write(netflow9(1, v9Template, v9Record)); err != nil {
+		t.Fatal(err)
+	}
+	r.records(1)
+	r.comp.tellOthers(t.Context())
+	kept := newer.Plant(t, store, sharedPrefix)
+	r.comp.common.set(sharedKey(r.comp.table.State().Sessions[0]), told{})
+	r.comp.tellOthers(t.Context())
+	kept.Stay(t)
+}
+
+// What collectors tell each other is what they know.
+func TestASharedSessionIsTheSession(t *testing.T) {
+	at := time.Date(2026, 11, 28, 20, 0, 0, 5, time.UTC)
+	for name, s := range map[string]exporter.SessionState{
+		"v5": {From: netip.MustParseAddrPort("192.0.2.1:2055"), Source: flowrecord.NetFlowV5, LastSeen: at, Boot: at.Add(-time.Hour), V5Rate: 100},
+		"v9": {
+			From: netip.MustParseAddrPort("[2001:db8::1]:2055"), Source: flowrecord.NetFlowV9, Domain: 7, LastSeen: at, Proven: true, Rate: 10,
+			Samplers: map[uint64]uint64{1: 1000}, Interfaces: map[uint32]uint64{3: 500},
+			Templates: []decode.Definition{{Source: flowrecord.NetFlowV9, Domain: 7, Set: 1, ID: 256, Fields: 2, Scopes: 1, Specs: []byte{0, 8, 0, 4}, At: at}},
+		},
+	} {
+		got, err := sessionOf(sharedOf(s))
+		if diff := cmp.Diff(got, s, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" || err != nil {
+			t.Errorf("%s: %v (-got +want):\n%s", name, err, diff)
+		}
+	}
+	if _, err := sessionOf(&flowv1.SharedSession{From: "nowhere"}); err == nil {
+		t.Error("a session of nobody")
 	}
 }

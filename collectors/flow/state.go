@@ -30,6 +30,9 @@ func (c *Component) restoreState(now time.Time) {
 	if err == nil {
 		err = json.Unmarshal(raw, &state)
 	}
+	if err == nil && state.Form > exporter.StateForm {
+		err = fmt.Errorf("a newer collector has written it: it has form %d, and this one knows forms up to %d", state.Form, exporter.StateForm)
+	}
 	if err != nil {
 		aside := c.cfg.State + ".unreadable"
 		c.deps.Log.Error("templates and sampling rates of before the restart cannot be read; exporters will send them again", "file", c.cfg.State,

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -82,6 +83,26 @@ func TestTemplatesOutliveTheCollector(t *testing.T) {
 	})
 	if _, err := os.Stat(file + ".unreadable"); err != nil {
 		t.Errorf("a file that is cut off is not kept for its reader: %v", err)
+	}
+}
+
+// A file of a newer collector is kept for that one, and one from before forms were counted is taken over.
+func TestStatesOfOtherCollectors(t *testing.T) {
+	at := time.Now().UTC().Format(time.RFC3339)
+	session := `"sessions":[{"from":"127.0.0.1:7","source":1,"domain":0,"last_seen":"` + at + `","boot":"` + at + `","v5_rate":100}]}`
+	for text, want := range map[string]int{`{` + session: 1, `{"form":1,` + session: 1, `{"form":2,` + session: 0} {
+		file := filepath.Join(t.TempDir(), "flow.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, func(c *Configuration) { c.State = file })
+		if got := len(r.comp.table.State().Sessions); got != want {
+			t.Errorf("%s: %d sessions, want %d", text, got, want)
+		}
+		aside, err := os.ReadFile(file + ".unreadable")
+		if want == 0 && string(aside) != text || want == 1 && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: set aside is %q, %v", text, aside, err)
+		}
 	}
 }
 

@@ -52,7 +52,9 @@ type Etcd struct {
 	Keys     int64 `json:"keys"`
 	// Octets of keys and values.
 	Octets int64 `json:"octets"`
-	File   File  `json:"file"`
+	// Form in which the records are (state.Forms); 0 of a millrace that did not record one.
+	Form uint32 `json:"form,omitempty"`
+	File File   `json:"file"`
 }
 
 // Table is one of ClickHouse.
@@ -119,6 +121,9 @@ func (s Stores) whole(ctx context.Context) error {
 }
 
 func (m *Manifest) writeEtcd(ctx context.Context, s *state.Store, folder string) (err error) {
+	if m.Etcd.Form, err = s.Form(ctx); err != nil {
+		return err
+	}
 	m.Etcd.File, err = create(folder, etcdFile, func(w io.Writer) error {
 		m.Etcd.Revision, err = s.Export(ctx, func(e state.Entry) error {
 			m.Etcd.Keys++

@@ -62,6 +62,9 @@ func Restore(ctx context.Context, s Stores, folder string, force bool) (Manifest
 	if m.Schema > s.Known {
 		return m, fmt.Errorf("the backup's tables are of schema %d and this millrace supports %d; use a newer millrace, such as %s", m.Schema, s.Known, m.Millrace)
 	}
+	if m.Etcd.Form > state.Own.Reads {
+		return m, fmt.Errorf("the backup's records of etcd are of form %d and this millrace reads forms up to %d; use a newer millrace, such as %s", m.Etcd.Form, state.Own.Reads, m.Millrace)
+	}
 	if err := s.fit(ctx, m, force); err != nil {
 		return m, err
 	}

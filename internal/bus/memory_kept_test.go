@@ -332,3 +332,25 @@ func TestAFolderThatCannotBeReadStopsTheStart(t *testing.T) {
 		t.Errorf("opened %v, %v: want an error with the file's name", b, err)
 	}
 }
+
+// Messages of a newer process are neither lost nor taken for damaged: no process starts before the newer one has taken
+// them, on either bus.
+func TestMessagesOfANewerProcessAreLeftToIt(t *testing.T) {
+	for _, form := range []string{"2", "10"} {
+		folder := t.TempDir()
+		raw := []byte("millrace waiting messages " + form + "\nwhat this process does not read")
+		if err := os.WriteFile(filepath.Join(folder, flowsFile), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenMemory(folder)
+		kafka := (&Kafka{}).TakeUp(t.Context(), folder)
+		for _, err := range []error{err, kafka} {
+			if !errors.Is(err, ErrNewer) {
+				t.Errorf("form %s: %v", form, err)
+			}
+		}
+		if is, err := os.ReadFile(filepath.Join(folder, flowsFile)); err != nil || !slices.Equal(is, raw) || len(files(t, folder)) != 1 {
+			t.Errorf("the folder has %v, the file %q, %v", files(t, folder), is, err)
+		}
+	}
+}

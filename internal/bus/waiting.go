@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -32,6 +33,10 @@ const (
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	// laterHead is the head of a file that a newer process has written.
+	laterHead = regexp.MustCompile(`^millrace waiting messages ([2-9]|[1-9][0-9]+)\n`)
+	// ErrNewer means that messages wait in a form that this process does not read.
+	ErrNewer = errors.New("a newer millrace has written them: start that one, which stores them at its start and leaves none at its stop")
 	// errDamaged is what a file ends in where a message should be.
 	errDamaged = errors.New("damaged")
 )
@@ -136,6 +141,9 @@ func readWaiting(r io.Reader, topic string) (messages []Message, lost int, err e
 	head := make([]byte, len(waitingHead)+4)
 	if err := readFull(r, head); err != nil {
 		return nil, 1, err
+	}
+	if laterHead.Match(head) {
+		return nil, 0, ErrNewer
 	}
 	if !bytes.HasPrefix(head, []byte(waitingHead)) {
 		return nil, 1, fmt.Errorf("the head: %w", errDamaged)

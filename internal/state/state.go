@@ -81,6 +81,9 @@ func (s *Store) Put(ctx context.Context, key string, revision int64, m proto.Mes
 
 // put writes key if it is still at revision and the conditions hold.
 func (s *Store) put(ctx context.Context, key string, revision int64, m proto.Message, also ...clientv3.Cmp) (int64, error) {
+	if err := allowed(key, revision, m); err != nil {
+		return 0, err
+	}
 	raw, err := proto.Marshal(m)
 	if err != nil {
 		return 0, fmt.Errorf("encode %s: %w", key, err)
@@ -107,7 +110,7 @@ type Op struct {
 
 // Apply makes all writes or none: at most 128, which is what etcd takes by default.
 func (s *Store) Apply(ctx context.Context, ops ...Op) error {
-	txn, err := s.writes(ops)
+	txn, err := s.writes(ops, nil)
 	if err != nil {
 		return err
 	}

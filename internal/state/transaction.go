@@ -30,7 +30,7 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 // Commit makes all writes while every guard holds, and none otherwise: then it returns a ConflictError. It returns the
 // revision at which all of them are written. With any other error it is unknown whether they are.
 func (s *Store) Commit(ctx context.Context, guards []Guard, ops ...Op) (int64, error) {
-	then, err := s.writes(ops)
+	then, err := s.writes(ops, guards)
 	if err != nil {
 		return 0, err
 	}
@@ -59,12 +59,15 @@ func (s *Store) Commit(ctx context.Context, guards []Guard, ops ...Op) (int64, e
 	return 0, fmt.Errorf("write %d keys to etcd: refused although every guard holds", len(ops))
 }
 
-func (s *Store) writes(ops []Op) ([]clientv3.Op, error) {
+func (s *Store) writes(ops []Op, guards []Guard) ([]clientv3.Op, error) {
 	out := make([]clientv3.Op, 0, len(ops))
 	for _, op := range ops {
 		if op.Value == nil {
 			out = append(out, clientv3.OpDelete(s.root+op.Key))
 			continue
+		}
+		if err := allowed(op.Key, revisionOf(op.Key, guards), op.Value); err != nil {
+			return nil, err
 		}
 		raw, err := proto.Marshal(op.Value)
 		if err != nil {
@@ -73,4 +76,18 @@ func (s *Store) writes(ops []Op) ([]clientv3.Op, error) {
 		out = append(out, clientv3.OpPut(s.root+op.Key, string(raw)))
 	}
 	return out, nil
+}
+
+// revisionOf is the one that the guards say of a key. Without guards a write depends on nothing; with others, such as
+// the head of a list, they say that the key is new.
+func revisionOf(key string, guards []Guard) int64 {
+	if len(guards) == 0 {
+		return anyRevision
+	}
+	for _, g := range guards {
+		if g.Key == key {
+			return g.Revision
+		}
+	}
+	return 0
 }

@@ -21,9 +21,10 @@ func asked(g *alphav1.Generation) []*alphav1.Asked {
 	return all
 }
 
-// withAsked is the generation with that list.
+// withAsked is the generation with that list. What a newer process has added to it stays.
 func withAsked(g *alphav1.Generation, all []*alphav1.Asked) *alphav1.Generation {
-	out := &alphav1.Generation{Id: g.GetId(), Time: g.GetTime()}
+	out := proto.CloneOf(g)
+	out.Earlier, out.Pending, out.ChangeId = nil, nil, ""
 	if n := len(all); n > 0 {
 		out.Earlier, out.Pending, out.ChangeId = all[:n-1], all[n-1].GetRequest(), all[n-1].GetChangeId()
 	}

@@ -73,7 +73,7 @@ func (c *Component) claim(ctx context.Context) (due bool, claimed schedule, err 
 	if c.at == nil {
 		return false, schedule{}, nil
 	}
-	s, revision, err := c.schedule(ctx)
+	s, was, err := c.schedule(ctx)
 	if err != nil {
 		return false, s, err
 	}
@@ -81,28 +81,40 @@ func (c *Component) claim(ctx context.Context) (due bool, claimed schedule, err 
 	if claimed.equal(s) {
 		return due, claimed, nil
 	}
-	_, err = c.deps.State.Put(ctx, keySchedule, revision, claimed.toProto())
+	err = c.putSchedule(ctx, was, claimed)
 	if errors.Is(err, state.ErrConflict) {
 		return false, claimed, nil
 	}
 	return due && err == nil, claimed, err
 }
 
-func (c *Component) schedule(ctx context.Context) (s schedule, revision int64, err error) {
-	m := &alphav1.Schedule{}
-	revision, err = c.deps.State.Get(ctx, keySchedule, m)
+// storedSchedule is the schedule as etcd has it; without one the revision is 0.
+type storedSchedule struct {
+	record   *alphav1.Schedule
+	revision int64
+}
+
+func (c *Component) schedule(ctx context.Context) (s schedule, is storedSchedule, err error) {
+	is.record = &alphav1.Schedule{}
+	is.revision, err = c.deps.State.Get(ctx, keySchedule, is.record)
 	if errors.Is(err, state.ErrNotFound) {
-		return schedule{}, 0, nil
+		return schedule{}, is, nil
 	}
-	s = scheduleFromProto(m)
+	s = scheduleFromProto(is.record)
 	c.metrics.judgedUntil(s.end)
-	return s, revision, err
+	return s, is, err
+}
+
+// putSchedule replaces the schedule; what a newer process has added to it stays.
+func (c *Component) putSchedule(ctx context.Context, was storedSchedule, next schedule) error {
+	_, err := c.deps.State.Put(ctx, keySchedule, was.revision, state.KeepUnknown(was.record, next.toProto()))
+	return err
 }
 
 // reschedule changes the schedule, also where another replica changes it at the same time.
 func (c *Component) reschedule(ctx context.Context, change func(schedule) schedule) error {
 	for {
-		s, revision, err := c.schedule(ctx)
+		s, was, err := c.schedule(ctx)
 		if err != nil {
 			return err
 		}
@@ -110,7 +122,7 @@ func (c *Component) reschedule(ctx context.Context, change func(schedule) schedu
 		if next.equal(s) {
 			return nil
 		}
-		_, err = c.deps.State.Put(ctx, keySchedule, revision, next.toProto())
+		err = c.putSchedule(ctx, was, next)
 		if err == nil {
 			c.metrics.judgedUntil(next.end)
 		}

@@ -85,7 +85,7 @@ func (c *Component) judged(ctx context.Context) (*alphav1.EffectivenessState, in
 	if stored == nil {
 		stored = &alphav1.EffectivenessResponse{}
 	}
-	if stored.Days = nil; !proto.Equal(stored, rule) {
+	if stored.Days = nil; !state.SameKnown(stored, rule) {
 		m = &alphav1.EffectivenessState{Judged: rule}
 	}
 	return m, revision, nil
@@ -99,7 +99,7 @@ func (c *Component) storeJudged(ctx context.Context, m *alphav1.EffectivenessSta
 		days = days[1:]
 	}
 	m.Judged.Days, m.Until = days, timestamppb.New(to)
-	m.Known_24, m.Known_32 = knownToProto(players[0].Pairs), knownToProto(players[1].Pairs)
+	m.Known_24, m.Known_32 = knownToProto(players[0].Pairs, m.Known_24), knownToProto(players[1].Pairs, m.Known_32)
 	if n := proto.Size(m); n > largestState {
 		return fmt.Errorf("the pairs known under /24 (%d) and /32 (%d) take %d octets, and are kept up to %d; use `millrace alpha replay`",
 			len(m.Known_24), len(m.Known_32), n, largestState)
@@ -133,13 +133,22 @@ func (c *Component) pairsOfState(m *alphav1.EffectivenessState) ([]*replay.Playe
 	return out, nil
 }
 
-func knownToProto(pairs []detect.Pair) []*alphav1.KnownPair {
+// knownToProto are the pairs that are known now; what a newer process has added to those of before stays.
+func knownToProto(pairs []detect.Pair, former []*alphav1.KnownPair) []*alphav1.KnownPair {
+	id := func(k *alphav1.KnownPair) string {
+		return fmt.Sprintf("%x %x %x", k.GetExporter(), k.GetSrc(), k.GetDst())
+	}
+	was := map[string]*alphav1.KnownPair{}
+	for _, k := range former {
+		was[id(k)] = k
+	}
 	out := make([]*alphav1.KnownPair, len(pairs))
 	for i, p := range pairs {
 		out[i] = &alphav1.KnownPair{
 			Exporter: p.Key.Exporter.AsSlice(), Src: p.Key.Prefixes.Src.Addr().AsSlice(), Dst: p.Key.Prefixes.Dst.Addr().AsSlice(),
 			LastSeen: timestamppb.New(p.LastSeen),
 		}
+		state.KeepUnknown(was[id(out[i])], out[i])
 	}
 	return out
 }

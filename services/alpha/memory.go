@@ -81,7 +81,8 @@ func (m memory) list(ctx context.Context, generation string) ([]*alphav1.Pair, e
 
 // replace puts pairs in force if no other run did since before was read.
 func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1.Pair, ask []*alphav1.Asked) (remembered, error) {
-	after := remembered{pairs: pairs, generation: withAsked(&alphav1.Generation{Id: rand.Text(), Time: timestamppb.Now()}, ask)}
+	after := remembered{pairs: withFormer(pairs, before.pairs), generation: withAsked(before.generation, ask)}
+	after.generation.Id, after.generation.Time = rand.Text(), timestamppb.Now()
 	for some := range slices.Chunk(pairs, opsPerTxn) {
 		ops := make([]state.Op, 0, len(some))
 		for _, p := range some {
@@ -96,6 +97,18 @@ func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1
 		return before, err
 	}
 	return after, m.sweep(ctx, after)
+}
+
+// withFormer gives pairs what a newer process has added to those of before.
+func withFormer(pairs, former []*alphav1.Pair) []*alphav1.Pair {
+	was := map[string]*alphav1.Pair{}
+	for _, p := range former {
+		was[p.GetId()] = p
+	}
+	for _, p := range pairs {
+		state.KeepUnknown(was[p.GetId()], p)
+	}
+	return pairs
 }
 
 // note keeps the pairs and changes what is known of change sets.

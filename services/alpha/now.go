@@ -144,6 +144,7 @@ func (c *Component) storeNow(ctx context.Context, g *going, force *force) error 
 		Router: g.stored.GetRouter(), Circuit: g.stored.GetCircuit(), Ports: g.stored.GetPorts(),
 	}
 	m.Pair.AgesOut = nil
+	state.KeepUnknown(g.stored, m)
 	force.judge(m)
 	revision, err := c.deps.State.Put(ctx, keyNow+m.GetPair().GetId(), g.revision, m)
 	if err != nil {

@@ -285,6 +285,7 @@ func TestNoSecretIsRecorded(t *testing.T) {
 		"CircuitsService/AddMaintenance": "id|reason", "CircuitsService/RemoveMaintenance": "id|note",
 		"ChangeService/Create": "title|reason", "ChangeService/Approve": "id|note", "ChangeService/Apply": "id|", "ChangeService/Rollback": "id|note",
 		"ChangeService/Abort": "id|note", "ChangeService/Freeze": "router|reason", "ChangeService/Unfreeze": "router|note",
+		"AlphaService/Redirect": "|note",
 		"VpnService/SetWeights": "|reason", "VpnService/ApplyPolicy": "policy|reason", "VpnService/Restore": "|reason",
 		"IdentityService/Login": "name|", "IdentityService/Redeem": "|", "IdentityService/EndProviderLogin": "|", "IdentityService/EndDeviceLogin": "|", "IdentityService/BackChannelLogout": "|", "IdentityService/Logout": "|", "IdentityService/CreateLink": "|", "IdentityService/CreateToken": "name|",
 		"IdentityService/RevokeToken": "id|", "IdentityService/SetPassword": "name|", "IdentityService/PutUser": "name|", "IdentityService/DeleteUser": "name|",

@@ -20,8 +20,9 @@ var migrations embed.FS
 // migration is one numbered file. A file once released is never edited; what
 // changes later is a new file.
 type migration struct {
-	version uint32
-	name    string
+	version  uint32
+	name     string
+	checksum string
 	// statements are separated by a semicolon at the end of a line.
 	statements []string
 }
@@ -43,7 +44,7 @@ func loadMigrations(files fs.FS) ([]migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, migration{uint32(version), path.Base(name), statements(string(text))})
+		all = append(all, migration{uint32(version), path.Base(name), checksumOf(text), statements(string(text))})
 	}
 	return all, nil
 }
@@ -83,22 +84,40 @@ func Schema(ctx context.Context, db store.DB) (uint32, error) {
 }
 
 // Migrate brings the schema to a version. Each statement is idempotent, so a migration that was cut off is simply run
-// again.
+// again. A database of a newer millrace, or one whose migrations are not those of this one, is refused before anything
+// is written.
 func Migrate(ctx context.Context, db store.DB, to uint32) error {
-	if err := db.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (version UInt32, name String, applied DateTime64(3, 'UTC'))
-		ENGINE = MergeTree ORDER BY version`); err != nil {
-		return fmt.Errorf("make the table of migrations: %w", err)
-	}
 	all, err := loadMigrations(migrations)
 	if err != nil {
 		return err
 	}
-	at, err := schemaVersion(ctx, db)
+	return migrateBy(ctx, db, all, to)
+}
+
+func migrateBy(ctx context.Context, db store.DB, all []migration, to uint32) error {
+	before, err := noted(ctx, db)
+	if err == nil {
+		err = fits(all, before)
+	}
 	if err != nil {
 		return err
 	}
-	if int(at) > len(all) {
-		return fmt.Errorf("the data is of schema %d and this millrace knows %d; run a newer millrace", at, len(all))
+	for _, sql := range []string{
+		"CREATE TABLE IF NOT EXISTS migrations (version UInt32, name String, applied DateTime64(3, 'UTC'), checksum String) ENGINE = MergeTree ORDER BY version",
+		"ALTER TABLE migrations ADD COLUMN IF NOT EXISTS checksum String", // of a database from before checksums
+	} {
+		if err := db.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("make the table of migrations: %w", err)
+		}
+	}
+	for _, m := range unsummed(all, before) {
+		if err := m.note(ctx, db); err != nil {
+			return fmt.Errorf("note the checksum of %s: %w", m.name, err)
+		}
+	}
+	at, err := schemaVersion(ctx, db)
+	if err != nil {
+		return err
 	}
 	for _, m := range all[at:max(at, to)] {
 		if err := m.apply(ctx, db); err != nil {
@@ -114,11 +133,7 @@ func (m migration) apply(ctx context.Context, db store.DB) error {
 			return err
 		}
 	}
-	return db.Insert(ctx, store.Batch{Table: "migrations", Columns: []store.Column{
-		{Name: "version", Type: "UInt32", Values: []uint32{m.version}},
-		{Name: "name", Type: "String", Values: []string{m.name}},
-		{Name: "applied", Type: milliseconds, Values: []time.Time{time.Now()}},
-	}})
+	return m.note(ctx, db)
 }
 
 func schemaVersion(ctx context.Context, db store.DB) (uint32, error) {

@@ -51,12 +51,13 @@ func (c *Component) due(p *identityv1.ProviderRecord, now time.Time) bool {
 // enter records whom the provider vouches for. Issuer and subject are who that is; the name is that of the first login.
 func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecord, error) {
 	for range entering {
-		user, guards, err := a.known(ctx, who)
+		user, index, guards, err := a.known(ctx, who)
 		if err != nil {
 			return nil, err
 		}
+		index.User = user.GetName()
 		setRole(user, a.cfg.OIDC.Grants(who.Groups))
-		user.Provider = a.vouchedFor(who)
+		user.Provider = a.vouchedFor(who, user.GetProvider())
 		none := user.GetRole() <= rights.Nobody
 		if none && guards[0].Revision == 0 {
 			return nil, errNoGroup(who.Name)
@@ -64,7 +65,7 @@ func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 		if none {
 			user.Provider.ConfirmedAt, user.Provider.Refresh = nil, ""
 		}
-		subject := state.Op{Key: subjectKey(who.Issuer, who.Subject), Value: &identityv1.SubjectRecord{User: user.GetName()}}
+		subject := state.Op{Key: subjectKey(who.Issuer, who.Subject), Value: index}
 		switch _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: userKey(user.GetName()), Value: user}, subject); {
 		case errors.Is(err, state.ErrConflict):
 			continue
@@ -78,47 +79,48 @@ func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 	return nil, conflict(state.ErrConflict)
 }
 
-// vouchedFor is what is kept of a login.
-func (c *Component) vouchedFor(who oidc.Person) *identityv1.ProviderRecord {
-	return &identityv1.ProviderRecord{
+// vouchedFor is what is kept of a login, with what a newer process has added to that of before.
+func (c *Component) vouchedFor(who oidc.Person, was *identityv1.ProviderRecord) *identityv1.ProviderRecord {
+	return state.KeepUnknown(was, &identityv1.ProviderRecord{
 		Issuer: who.Issuer, Subject: who.Subject, ConfirmedAt: timestamppb.New(c.deps.Now()), Refresh: c.provider.Seal(who.Refresh, who.Subject),
-	}
+	})
 }
 
 func errNoGroup(name string) error {
 	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is in none of the groups that have a role here (identity.oidc.roles)", logged(name)))
 }
 
-// known is the record of a person, or a new one, with what must be so when it is written: the user's key first.
-func (a *api) known(ctx context.Context, who oidc.Person) (*identityv1.UserRecord, []state.Guard, error) {
+// known is the record of a person and where the provider's name leads to it, or new ones, with what must be so when
+// they are written: the user's key first.
+func (a *api) known(ctx context.Context, who oidc.Person) (*identityv1.UserRecord, *identityv1.SubjectRecord, []state.Guard, error) {
 	index, user := &identityv1.SubjectRecord{}, &identityv1.UserRecord{}
 	at, err := a.deps.State.Get(ctx, subjectKey(who.Issuer, who.Subject), index)
 	name := index.GetUser()
 	switch {
 	case errors.Is(err, state.ErrNotFound):
 		if name, err = newName(who.Name); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	case err != nil:
-		return nil, nil, away(err)
+		return nil, nil, nil, away(err)
 	}
 	revision, err := a.deps.State.Get(ctx, userKey(name), user)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
-		return nil, nil, away(err)
+		return nil, nil, nil, away(err)
 	}
 	guards := []state.Guard{{Key: userKey(name), Revision: revision}, {Key: subjectKey(who.Issuer, who.Subject), Revision: at}}
 	if revision == 0 {
 		user = &identityv1.UserRecord{Name: name, CreatedAt: a.now()}
 		if err := a.endLogins(ctx, name); err != nil { // of a namesake, made in the moment in which that was removed
-			return nil, nil, away(err)
+			return nil, nil, nil, away(err)
 		}
-		return user, guards, nil
+		return user, index, guards, nil
 	}
 	if p := user.GetProvider(); p.GetIssuer() != who.Issuer || p.GetSubject() != who.Subject {
-		return nil, nil, connect.NewError(connect.CodePermissionDenied,
+		return nil, nil, nil, connect.NewError(connect.CodePermissionDenied,
 			fmt.Errorf("somebody else is called %s here; an admin can remove that person (`millrace users delete %s`), or the provider gives another name", name, name))
 	}
-	return user, guards, nil
+	return user, index, guards, nil
 }
 
 // newName is a name that a person of the provider may have. The login link is for admin.
@@ -252,7 +254,7 @@ func (c *Component) ask(ctx context.Context, key string, revision int64, user *i
 	case err != nil:
 		return errors.Join(err, c.exchanged(ctx, key, revision, user, who.Refresh))
 	default:
-		user.Provider = c.vouchedFor(who)
+		user.Provider = c.vouchedFor(who, p)
 		setRole(user, c.cfg.OIDC.Grants(who.Groups))
 		if user.GetRole() <= rights.Nobody {
 			result, user.Provider.ConfirmedAt, user.Provider.Refresh = "ended", nil, ""

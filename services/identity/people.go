@@ -78,10 +78,11 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	return connect.NewResponse(&identityv1.PutUserResponse{User: shownUser(user)}), nil
 }
 
-// setRole gives a person these roles, each for its scope.
+// setRole gives a person these roles, each for its scope. What a newer process has added to a role stays while it does.
 func setRole(user *identityv1.UserRecord, all []rights.Grant) {
 	role, grants := rights.GrantsOf(all)
-	user.Role, user.Grants = role, rights.GrantMessages(grants)
+	was := &identityv1.UserRecord{Grants: user.GetGrants()}
+	user.Role, user.Grants = role, state.KeepUnknown(was, &identityv1.UserRecord{Grants: rights.GrantMessages(grants)}).GetGrants()
 }
 
 // DeleteUser removes the person first: from then on no session and no token of that person is taken.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/vpnshare"
@@ -74,7 +73,7 @@ func (a *Agent) saveInstalled(r *vpnv1.InstallRequest) error {
 	if a.cfg.State == "" {
 		return nil
 	}
-	raw, err := protojson.MarshalOptions{Multiline: true}.Marshal(r)
+	raw, err := encodeInstalled(r)
 	if err != nil {
 		return fmt.Errorf("encode weights to keep: %w", err)
 	}
@@ -112,7 +111,8 @@ func syncFolder(folder string) error {
 // readInstalled reads the weights that a control plane installed before a restart. They go before the policy file,
 // which is for agents without a control plane. A file that cannot be read, such as one that a power cut left half
 // written, is moved aside: an agent without those weights shares equally, or as the policy file says, until the control
-// plane sees that it lacks them; without an agent nothing is shared.
+// plane sees that it lacks them; without an agent nothing is shared. One of a newer agent is left for
+// that one, and treated likewise otherwise.
 func (a *Agent) readInstalled() {
 	if a.cfg.State == "" {
 		return
@@ -121,9 +121,15 @@ func (a *Agent) readInstalled() {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	r := &vpnv1.InstallRequest{}
+	var r *vpnv1.InstallRequest
 	if err == nil {
-		err = protojson.Unmarshal(raw, r)
+		r, err = decodeInstalled(raw)
+	}
+	if errors.Is(err, errNewerFile) {
+		a.metrics.errors.Inc()
+		a.log.Error("the weights that the control plane installed are not taken over: started without them; the control plane installs them again",
+			"file", a.cfg.State, "error", err)
+		return
 	}
 	var p vpnshare.Policy
 	if err == nil {

@@ -8,7 +8,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -98,8 +97,8 @@ func TestAnUnreadablePlanIsAFailedChangeSet(t *testing.T) {
 func TestAnUnreadableRecordStopsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
-	broken := state.Op{Key: recordPrefix + "broken", Value: wrapperspb.Bytes([]byte{0xff})} // no text, where the id is
-	if err := w.deps.State.Apply(t.Context(), broken); err != nil {
+	broken := state.Entry{Key: recordPrefix + "broken", Value: []byte{0x0a, 1, 0xff}} // no text, where the id is
+	if err := w.deps.State.Import(t.Context(), []state.Entry{broken}); err != nil {
 		t.Fatal(err)
 	}
 	codes := w.codes()

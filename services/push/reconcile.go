@@ -158,7 +158,7 @@ func (c *Component) reconcile(ctx context.Context, d device.Device) error {
 	}
 	row := drift.Decide(j.reading, memoryOf(was, j), asked, drift.Answer(c.cfg.Reconcile.Answer))
 	c.metrics.drift.WithLabelValues(d.Name).Set(boolFloat(j.reading == drift.Differs))
-	now := j.drift(was, c.now())
+	now := state.KeepUnknown(was, j.drift(was, c.now()))
 	switch row.Do {
 	case drift.Wait:
 		return nil

@@ -14,8 +14,13 @@ import (
 // State is what exporters have reported about their records, and report again only when they please: without it a
 // collector that was restarted would drop v9 and IPFIX records, or store them without a sampling rate, until then.
 type State struct {
+	// Form of the file; 0 in one from before forms were counted.
+	Form     int            `json:"form"`
 	Sessions []SessionState `json:"sessions"`
 }
+
+// StateForm is that which this collector writes; it reads all before it.
+const StateForm = 1
 
 // SessionState is what one exporter socket has reported for one observation domain.
 type SessionState struct {
@@ -39,7 +44,7 @@ type SessionState struct {
 func (t *Table) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out State
+	out := State{Form: StateForm}
 	for key, s := range t.sessions {
 		kept := SessionState{
 			From: key.from, Source: key.source, Domain: key.domain, LastSeen: s.lastSeen, Proven: s.proven, Boot: s.clock.boot,

@@ -135,6 +135,7 @@ func (l *Ledger) beside(others []*circuitsv1.Record) (b beside) {
 	for _, is := range others {
 		was, key := l.entries[is.GetCircuit().GetId()], recordsPrefix+is.GetCircuit().GetId()
 		is.Circuit.Version = was.record.GetCircuit().GetVersion() + 1
+		state.KeepUnknown(was.record, is)
 		b.guards = append(b.guards, state.Guard{Key: key, Revision: was.revision})
 		b.ops = append(b.ops, state.Op{Key: key, Value: is})
 	}
@@ -172,7 +173,7 @@ func (l *Ledger) claimed(ctx context.Context, r Request) (records []*circuitsv1.
 
 // Change replaces a circuit's record by what next makes of it, unless another replica does first: then next is called
 // again. Without an answer of next the record stays. next must leave its argument as it is. The record's version is
-// counted here.
+// counted here, and it keeps what a newer process has added.
 func (l *Ledger) Change(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
 	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, b beside, version int64, err error) {
 		l.mu.Lock()
@@ -222,6 +223,7 @@ func (l *Ledger) changed(id string, was entry, read bool, next func(*circuitsv1.
 	is, err := next(was.record)
 	if is != nil {
 		is.Circuit.Version = was.record.GetCircuit().GetVersion() + 1
+		state.KeepUnknown(was.record, is)
 	}
 	return is, err
 }

@@ -106,7 +106,9 @@ func (l *Ledger) maintained(id string, next func(was *circuitsv1.Maintenance) (*
 		return was, nil, 0, ErrNotRead
 	}
 	was = l.maintenance[id]
-	is, err = next(was.is)
+	if is, err = next(was.is); is != nil && is != was.is {
+		state.KeepUnknown(was.is, is)
+	}
 	return was, is, l.version, err
 }
 

@@ -90,6 +90,9 @@ func Open(o Options) (*Datapath, error) {
 		if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 			return nil, fmt.Errorf("make folder for pinned maps (is a bpf file system mounted on /sys/fs/bpf?): %w", err)
 		}
+		if err := checkForm(o.Folder); err != nil {
+			return nil, err
+		}
 		options.Maps.PinPath = o.Folder
 		for name, m := range spec.Maps {
 			if name[0] != '.' {
@@ -106,7 +109,11 @@ func Open(o Options) (*Datapath, error) {
 		}
 		return nil, featurePrograms.unsupported(err)
 	}
-	if err := d.mapMemory(o.Flows); err != nil {
+	err = d.mapMemory(o.Flows)
+	if err == nil && o.Folder != "" {
+		err = noteForm(o.Folder)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil

@@ -50,8 +50,14 @@ type snapshot struct {
 	IDs   string   `json:"numbers_part"`
 }
 
+// journalForm is that of the list, which this agent writes; it reads all before it. A member that is added makes
+// another form: an older agent refuses it, rather than to write the list without it.
+const journalForm = 1
+
 // list is the journal proper.
 type list struct {
+	// Form is 0 in a journal from before forms were counted.
+	Form int `json:"form"`
 	snapshot
 	Pending *pendingList `json:"pending,omitempty"`
 }
@@ -92,11 +98,11 @@ func (j *journal) read() (record, error) {
 	if err != nil {
 		return r, fmt.Errorf("read journal: %w", err)
 	}
-	var l list
-	if err := json.Unmarshal(raw, &l); err != nil {
-		return r, fmt.Errorf("read journal %s: %w", filepath.Join(j.dir, journalName), err)
+	l, first, err := readList(filepath.Join(j.dir, journalName), raw)
+	if err != nil {
+		return r, fmt.Errorf("read journal: %w", err)
 	}
-	if l.IDs == "" {
+	if first {
 		return readFirstForm(raw)
 	}
 	if r.Config, r.IDs, err = j.load(l.snapshot); err != nil || l.Pending == nil {
@@ -105,6 +111,18 @@ func (j *journal) read() (record, error) {
 	r.Pending = &pending{ID: l.Pending.ID, Deadline: l.Pending.Deadline}
 	r.Pending.Config, r.Pending.IDs, err = j.load(l.Pending.Previous)
 	return r, err
+}
+
+// readList reads the list, or finds that the file has everything, as that of the first release.
+func readList(file string, raw []byte) (l list, first bool, err error) {
+	var of struct {
+		IDs     string          `json:"numbers_part"`
+		Numbers json.RawMessage `json:"numbers"`
+	}
+	if err := json.Unmarshal(raw, &of); err == nil && of.IDs == "" && of.Numbers != nil {
+		return l, true, nil
+	}
+	return l, false, kernel.Decode(file, raw, journalForm, &l)
 }
 
 // readFirstForm reads a journal of the first release, which held everything in one file.
@@ -140,7 +158,7 @@ func (j *journal) load(s snapshot) (*tree.Node, intent.IDs, error) {
 	config, ids := tree.New(), intent.IDs{}
 	raw, err := os.ReadFile(filepath.Join(j.dir, s.IDs))
 	if err == nil {
-		err = json.Unmarshal(raw, &ids)
+		err = kernel.Decode(filepath.Join(j.dir, s.IDs), raw, journalForm, &ids)
 	}
 	if err != nil {
 		return nil, ids, fmt.Errorf("read journal: %w", err)
@@ -152,7 +170,7 @@ func (j *journal) load(s snapshot) (*tree.Node, intent.IDs, error) {
 		}
 		part, err := tree.FromJSON(raw)
 		if err != nil {
-			return nil, ids, fmt.Errorf("read journal %s: %w", file, err)
+			return nil, ids, fmt.Errorf("read journal: %w", kernel.Newer(filepath.Join(j.dir, file), err))
 		}
 		config.Merge(part)
 	}
@@ -185,7 +203,7 @@ func (j *journal) store(config *tree.Node, ids intent.IDs) (snapshot, error) {
 }
 
 func sameIDs(a, b intent.IDs) bool {
-	return maps.Equal(a.Classes, b.Classes) && maps.Equal(a.Paths, b.Paths) && maps.Equal(a.Counters, b.Counters)
+	return maps.Equal(a.Classes, b.Classes) && maps.Equal(a.Paths, b.Paths) && maps.Equal(a.Counters, b.Counters) && maps.Equal(a.Policers, b.Policers)
 }
 
 // part is the file of one top-level container.
@@ -217,7 +235,7 @@ func (j *journal) write(raw []byte) (string, error) {
 
 // commit replaces the list, and removes parts that it no longer names.
 func (j *journal) commit(s snapshot, p *pending) error {
-	l := list{snapshot: s}
+	l := list{Form: journalForm, snapshot: s}
 	keep := map[string]bool{s.IDs: true}
 	for _, part := range s.Parts {
 		keep[part] = true

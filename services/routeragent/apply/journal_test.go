@@ -1,14 +1,17 @@
 package apply
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -144,4 +147,79 @@ func TestAJournalOfTheFirstReleaseIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	reread(t, dir, record{Config: tree.New(), IDs: oneID, Pending: &pending{ID: "x", Deadline: time.Unix(1e9, 0), Config: configuration(t, qos), IDs: twoIDs}})
+}
+
+// The numbers of policers are in the journal, too, where nothing else has changed.
+func TestNumbersOfPolicersAreWritten(t *testing.T) {
+	dir := t.TempDir()
+	j := newJournal(dir)
+	save(t, j, record{Config: with(t, "a"), IDs: oneID})
+	next := oneID
+	next.Policers = map[string]int{"p": 3}
+	save(t, j, record{Config: with(t, "a"), IDs: next})
+	reread(t, dir, record{Config: with(t, "a"), IDs: next})
+}
+
+// A journal of a newer agent is refused and left as it is, whatever it is that is new in it.
+func TestAJournalOfANewerAgentIsRefused(t *testing.T) {
+	for name, edit := range map[string]func(dir string) error{
+		"a later form":                    replaced(journalName, `{"form":1,`, `{"form":2,`),
+		"a member of the list":            replaced(journalName, `{"form":1,`, `{"form":1,"labels":{"a":1},`),
+		"a member of a commit that waits": replaced(journalName, `"pending":{`, `"pending":{"by":"ann",`),
+		"numbers of another kind":         replaced(partPrefix+"*", `{"classes":`, `{"meters":{"m":1},"classes":`),
+		"a path of a newer model":         replaced(partPrefix+"*", `"queue-id":1`, `"queue-id":1,"colour":"red"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			save(t, newJournal(dir), record{Config: with(t, "a"), IDs: oneID, Pending: &pending{ID: "x", Deadline: time.Unix(1e9, 0), Config: with(t, "b"), IDs: twoIDs}})
+			if err := edit(dir); err != nil {
+				t.Fatal(err)
+			}
+			before := content(t, dir)
+			err := NewStore(Configuration{Dir: dir}, nil).Recover(t.Context()) // without an engine: nothing on the router may change
+			if !errors.Is(err, kernel.ErrNewer) || !strings.Contains(err.Error(), "start the newer agent again") {
+				t.Errorf("%v, want a refusal with what to do", err)
+			}
+			if diff := cmp.Diff(before, content(t, dir)); diff != "" {
+				t.Errorf("the files (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// replaced edits the files that have the text, of which there must be one.
+func replaced(pattern, text, by string) func(string) error {
+	return func(dir string) error {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		edited := 0
+		for _, f := range files {
+			raw, readErr := os.ReadFile(f)
+			if is := strings.Replace(string(raw), text, by, 1); is != string(raw) {
+				edited++
+				readErr = errors.Join(readErr, os.WriteFile(f, []byte(is), 0o600))
+			}
+			err = errors.Join(err, readErr)
+		}
+		if edited == 0 {
+			err = errors.Join(err, errors.New("nothing has "+text))
+		}
+		return err
+	}
+}
+
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[f.Name()] = string(raw)
+	}
+	return out
 }

@@ -12,6 +12,8 @@ import (
 // is on disk before the kernel changes.
 type owned struct {
 	file string
+	// Form of the file; 0 in one from before forms were counted.
+	Form int `json:"form"`
 	// Roots are the root qdiscs by interface as they were; Kind "" is the kernel's default.
 	Roots map[string]tcObject `json:"roots"`
 	// Clsact are interfaces whose clsact qdisc we made.
@@ -27,13 +29,17 @@ func readOwned(file string) (*owned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read record of replaced qdiscs: %w", err)
 	}
-	if err := json.Unmarshal(raw, o); err != nil {
-		return nil, fmt.Errorf("read record of replaced qdiscs %s: %w", file, err)
+	if err := Decode(file, raw, ownedForm, o); err != nil {
+		return nil, fmt.Errorf("read record of replaced qdiscs: %w", err)
 	}
 	return o, nil
 }
 
+// ownedForm is that which this agent writes; it reads all before it.
+const ownedForm = 1
+
 func (o *owned) save() error {
+	o.Form = ownedForm
 	raw, err := json.MarshalIndent(o, "", " ")
 	if err != nil {
 		return err
