@@ -41,7 +41,7 @@ func (w *world) test(t *testing.T, c testcase) {
 			t.Errorf("the page still names a process that is away: %v", last.Load())
 		}
 		if r.moved > bar {
-			t.Errorf("leaders moved after %s", r.moved)
+			t.Errorf("leaders moved after %s; before that: %v", r.moved, last.Load())
 		}
 	})
 }

@@ -16,8 +16,8 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // takeUpAll looks for change sets in motion that no run of this process has: a process that ended or lost
 // its locks left them, or another process runs them and holds their locks. It also plans drafts that were
-// left, and reads the name of the store (identity.go).
-func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
+// left, and reads the name of the store (identity.go). At the start of the process it takes up all.
+func (c *Component) takeUpAll(ctx context.Context, starts bool) error {
 	if _, err := c.currentIdentity(ctx); err != nil {
 		return fmt.Errorf("read the name of this store: %w", err)
 	}
@@ -25,15 +25,16 @@ func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 	if err != nil {
 		return fmt.Errorf("read change sets: %w", err)
 	}
+	stood := c.stands.since(all)
 	for _, m := range all {
 		switch s := states[m.GetState()]; {
-		case s == rollout.Draft && (drafts || c.wasLeft(m)):
+		case s == rollout.Draft && (starts || c.wasLeft(m)):
 			c.runs.Go(func(ctx context.Context) { c.planLeft(ctx, m.GetId()) })
 		case s == rollout.Scheduled:
 			c.runs.Go(func(ctx context.Context) { c.logLater(ctx, m, c.beginScheduled(ctx, m)) })
 		case goesByItself(m):
 			c.runs.Go(func(ctx context.Context) { c.goOn(ctx, m) })
-		case s.InMotion():
+		case s.InMotion() && (starts || stood[m.GetId()]):
 			c.runs.Go(func(ctx context.Context) {
 				if err := c.takeUp(ctx, m.GetId()); err != nil && ctx.Err() == nil {
 					c.deps.Log.Warn("change set not taken up; will try again", "change", m.GetId(), "error", err)
@@ -42,6 +43,28 @@ func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 		}
 	}
 	return nil
+}
+
+// stands is how many steps change sets had made when this process looked last.
+type stands struct {
+	mu     sync.Mutex
+	before map[string]int
+}
+
+// since are the change sets that have not gone on since the last look. A process records that it begins a change set, and
+// then locks its routers: who finds those free meanwhile is not to think that nobody has it, and a clock is no help,
+// because each host has its own.
+func (s *stands) since(all []*pushv1.ChangeSet) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stood, now := map[string]bool{}, map[string]int{}
+	for _, m := range all {
+		id, steps := m.GetId(), len(m.GetHistory())
+		was, seen := s.before[id]
+		stood[id], now[id] = seen && was == steps, steps
+	}
+	s.before = now
+	return stood
 }
 
 // leftAfter is how many lock_ttl after its request a draft counts as left by a process that ended.

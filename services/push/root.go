@@ -68,6 +68,7 @@ type Component struct {
 	// process distinguishes this process's locks from those of another one that runs the same change set.
 	process string
 	active  active
+	stands  stands
 	stamps  stamps
 	// identity is the name by which routers identify this control plane.
 	identity identity

@@ -46,6 +46,41 @@ func TestAControlPlaneThatStartsLeavesARunningChangeSetToTheOther(t *testing.T) 
 	}
 }
 
+// A process records that it begins a change set, and then locks its routers. Another one that looks meanwhile leaves it;
+// it takes it up once it has not gone on since the look before.
+func TestWhatHasJustBegunIsLeft(t *testing.T) {
+	var s stands
+	at := func(steps int) *pushv1.ChangeSet {
+		return &pushv1.ChangeSet{Id: "c", History: make([]*pushv1.Transition, steps)}
+	}
+	for n, look := range []struct {
+		is    *pushv1.ChangeSet
+		stood bool
+	}{{at(3), false}, {at(3), true}, {at(4), false}, {at(4), true}, {at(4), true}} {
+		if got := s.since([]*pushv1.ChangeSet{look.is})["c"]; got != look.stood {
+			t.Errorf("look %d: %v", n+1, got)
+		}
+	}
+	if s.since(nil); s.since([]*pushv1.ChangeSet{at(4)})["c"] {
+		t.Error("a change set that was gone meanwhile stood still")
+	}
+
+	w := newWorld(t)
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	second := w.second()
+	for _, kind := range []rollout.Kind{rollout.Approve, rollout.Apply} {
+		if _, _, err := w.push.decide(t.Context(), w.id, rollout.Event{Kind: kind, By: "ann"}, alone); err != nil { // and no run
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := second.takeUpAll(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, w.command([]string{"await", "failed"}), "failed")
+}
+
 // loseLocks is what the end of a lease does while the process that had it is stopped: the locks are free for others.
 func (w *world) loseLocks() {
 	w.t.Helper()
