@@ -28,7 +28,8 @@ answers anything, and what must be done once is decided in etcd. Or they are *le
 a part.
 
 `+"`millrace replicas`"+` and `+"`GET /replicas`"+` (role viewer) say who leads and who shares now. A leader holds a key of etcd under a lease of 8 s (10 s in NSI); a process that was
-stopped for longer finds the lease lost and leads no more.
+stopped for longer finds the lease lost and leads no more. A member of etcd that does not answer is left within 3 s, while another one does, and leases go on there.
+[A cluster, and what is taken away from it](cluster.md) has what was seen when processes, stores and hosts were killed, stood still and were cut off.
 
 | service | replicas are | what decides | key in etcd, below `+"`/millrace/`"+` | test |
 |---|---|---|---|---|

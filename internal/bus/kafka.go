@@ -70,7 +70,7 @@ const (
 )
 
 // Kafka is the bus of production: messages live in a Kafka cluster (4.0 or
-// newer; older ones that speak the same protocol versions should do). It is a
+// newer; older ones with ids of topics, since 2.8, should do). It is a
 // prometheus.Collector.
 type Kafka struct {
 	cfg    KafkaConfiguration

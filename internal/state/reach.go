@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// askEvery and askWithin are how often a member is asked whether it answers, and how long it may take. A member that
-	// stands still is left within 3 s, so that a lease of LeaderLease, which is renewed every third of it, survives.
+	// askEvery and askWithin are how often a member is asked whether it answers, and how long it may take. A member
+	// that stands still is left within 3 s, so that a LeaderLease, which is renewed every third of it, survives.
 	askEvery  = time.Second
 	askWithin = 2 * time.Second
 )

@@ -51,9 +51,9 @@ type stands struct {
 	before map[string]int
 }
 
-// since are the change sets that have not gone on since the last look. A process records that it begins a change set, and
-// then locks its routers: who finds those free meanwhile is not to think that nobody has it, and a clock is no help,
-// because each host has its own.
+// since are the change sets that have not gone on since the last look. A process records that it begins a change set,
+// and then locks its routers: who finds those free meanwhile is not to think that nobody has it, and a clock is no
+// help, because each host has its own.
 func (s *stands) since(all []*pushv1.ChangeSet) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

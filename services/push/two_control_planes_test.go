@@ -46,8 +46,8 @@ func TestAControlPlaneThatStartsLeavesARunningChangeSetToTheOther(t *testing.T) 
 	}
 }
 
-// A process records that it begins a change set, and then locks its routers. Another one that looks meanwhile leaves it;
-// it takes it up once it has not gone on since the look before.
+// A process records that it begins a change set, and then locks its routers. Another one that looks meanwhile leaves
+// it; it takes it up once it has not gone on since the look before.
 func TestWhatHasJustBegunIsLeft(t *testing.T) {
 	var s stands
 	at := func(steps int) *pushv1.ChangeSet {
