@@ -56,8 +56,8 @@ func cases() (all []testcase) {
 		meets = append(meets,
 			both(killed(0, p.services[0]), memberStands(1)),
 			both(stands(1, p.services[0]), nodeKilled(2)),
-			both(hostCut(0, "nothing passes to or from", faults.In, faults.Out), killed(1, "policy")),
 			both(memberKilled(2), nodeStands(0)),
+			both(hostCut(0, "nothing passes to or from", faults.In, faults.Out), killed(0, p.services[0])),
 		)
 		for _, f := range meets {
 			all = append(all, testcase{p.work, f})

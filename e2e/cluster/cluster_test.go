@@ -44,10 +44,6 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	code = program.Main(m)
-	if err := write(*page); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
 	if *all {
 		fmt.Printf("cluster: %d of %d hold\n", held(), len(rows))
 	}

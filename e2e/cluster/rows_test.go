@@ -26,7 +26,13 @@ func (w *world) test(t *testing.T, c testcase) {
 	t.Run(c.work.name+", "+c.fault.name, func(t *testing.T) {
 		r := &row{work: c.work.name, fault: c.fault.name}
 		rows = append(rows, r)
-		defer func() { r.holds = !t.Failed(); t.Logf("%+v", *r) }()
+		defer func() {
+			r.holds = !t.Failed()
+			t.Logf("%+v", *r)
+			if err := write(*page); err != nil { // after each, so that a run that is cut off leaves what it saw
+				t.Error(err)
+			}
+		}()
 		w.whole(t)
 		rest := c.work.begin(t, w, len(rows))
 		defer func() { c.fault.heal(t, w) }()

@@ -79,8 +79,8 @@ var (
 		reason := fmt.Sprint("change ", n)
 		return func(t *testing.T) {
 			plane.Asking(t, "weights are changed", func(ctx context.Context) error {
-				if w.weightsAre(ctx, reason) { // the answer to an earlier request was lost
-					return nil
+				if are, err := w.weightsAre(ctx, reason); are || err != nil { // the answer to an earlier request was lost
+					return err
 				}
 				_, err := w.VPN.SetWeights(ctx, connect.NewRequest(&vpnv1.SetWeightsRequest{
 					Weights: []*vpnv1.Weight{{Vpn: "red", Weight: float64(1 + n)}}, By: "operator", Reason: reason,
@@ -95,9 +95,9 @@ var (
 // waits is how long a person waits for an answer before asking again.
 const waits = 20 * time.Second
 
-func (w *world) weightsAre(ctx context.Context, reason string) bool {
+func (w *world) weightsAre(ctx context.Context, reason string) (bool, error) {
 	r, err := w.VPN.Weights(ctx, connect.NewRequest(&vpnv1.WeightsRequest{}))
-	return err == nil && r.Msg.GetChange().GetReason() == reason
+	return err == nil && r.Msg.GetChange().GetReason() == reason, err
 }
 
 // apply makes a change set, approves it and has it applied.
