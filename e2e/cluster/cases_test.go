@@ -173,5 +173,5 @@ func hostCut(h int, what string, directions ...faults.Direction) fault {
 func both(a, b fault) fault {
 	return fault{name: a.name + ", and " + b.name, takes: slices.Concat(a.takes, b.takes),
 		strike: func(t *testing.T, w *world) { a.strike(t, w); b.strike(t, w) },
-		heal:   func(t *testing.T, w *world) { b.heal(t, w); a.heal(t, w) }}
+		heal:   func(t *testing.T, w *world) { a.heal(t, w); b.heal(t, w) }}
 }
