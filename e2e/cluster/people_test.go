@@ -28,15 +28,19 @@ type people struct {
 // Do implements connect.HTTPClient.
 func (p *people) Do(r *http.Request) (*http.Response, error) {
 	asked := p.asked.Load()
-	r = r.Clone(r.Context())
-	r.URL.Host = listens(p.w.url(p.w.hosts[asked%2], "dashboard"))
-	r.Host = ""
-	r.Header.Set("Authorization", "Bearer "+p.token)
-	answer, err := p.client.Do(r)
+	answer, err := p.ask(r, p.w.hosts[asked%2])
 	if err != nil {
 		p.asked.CompareAndSwap(asked, asked+1)
 	}
 	return answer, err
+}
+
+// ask asks the dashboard of a host.
+func (p *people) ask(r *http.Request, of *host) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Host, r.Host = listens(p.w.url(of, "dashboard")), ""
+	r.Header.Set("Authorization", "Bearer "+p.token)
+	return p.client.Do(r)
 }
 
 var loginLink = regexp.MustCompile(`https://\S+/#login=\S+`)

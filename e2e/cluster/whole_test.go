@@ -87,37 +87,40 @@ type shared struct {
 	Members         []string
 }
 
-// moved counts from now until the page says that none of the given processes leads or takes part; last is what it said
-// last, for a failure.
+// moved counts from now until one of the dashboards says that none of the given processes leads or takes part; last is
+// what one said last, for a failure.
 func (w *world) moved(ctx context.Context, away []string) (told chan time.Duration, last *atomic.Value) {
-	begin := time.Now()
-	told, last = make(chan time.Duration, 1), &atomic.Value{}
+	told, last = make(chan time.Duration, 2), &atomic.Value{}
 	gone, led := map[int]bool{}, w.led(ctx)
 	for _, name := range away {
 		gone[w.running[name].Pid()] = true
 	}
-	go func() {
-		for ctx.Err() == nil {
-			all, err := w.replicas(ctx)
-			if err == nil && without(all, gone, led) {
-				told <- time.Since(begin)
-				return
+	begin := time.Now()
+	for _, h := range w.hosts[:2] {
+		go func() {
+			for ctx.Err() == nil {
+				all, err := w.replicas(ctx, h)
+				if err == nil && without(all, gone, led) {
+					told <- time.Since(begin)
+					return
+				}
+				last.Store(fmt.Sprint(all, err))
+				time.Sleep(200 * time.Millisecond)
 			}
-			last.Store(fmt.Sprint(all, err))
-			time.Sleep(200 * time.Millisecond)
-		}
-	}()
+		}()
+	}
 	return told, last
 }
 
-func (w *world) replicas(ctx context.Context) (all []shared, err error) {
+// replicas is what the dashboard of a host says.
+func (w *world) replicas(ctx context.Context, of *host) (all []shared, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url(w.hosts[0], "dashboard")+"/replicas", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url(of, "dashboard")+"/replicas", nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := w.people.Do(r)
+	answer, err := w.people.ask(r, of)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +131,7 @@ func (w *world) replicas(ctx context.Context) (all []shared, err error) {
 // led are the services that somebody leads: nsi does not run here, and vpn has no policy file to follow.
 func (w *world) led(ctx context.Context) map[string]bool {
 	out := map[string]bool{}
-	all, _ := w.replicas(ctx) // nobody, and the row does not hold
+	all, _ := w.replicas(ctx, w.hosts[0]) // nobody, and the row does not hold
 	for _, s := range all {
 		if s.Leader != "" {
 			out[s.Service] = true
