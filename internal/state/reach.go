@@ -11,9 +11,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	health "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/internal/lifecycle"
 )
@@ -77,6 +79,9 @@ func (r *reach) ask(ctx context.Context, member string, c *grpc.ClientConn) {
 		within, cancel := context.WithTimeout(ctx, askWithin)
 		_, err := health.NewHealthClient(c).Check(within, &health.HealthCheckRequest{}, grpc.WaitForReady(true))
 		cancel()
+		if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded {
+			err = nil // an answer, if a refusal
+		}
 		if ctx.Err() == nil {
 			r.asked(member, err)
 		}
