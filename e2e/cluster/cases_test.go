@@ -107,7 +107,7 @@ func nodeStands(h int) fault {
 
 // of are the names of a host's services.
 func of(h int) (names []string) {
-	for _, service := range services(&host{name: named(h)}) {
+	for _, service := range services(named(h)) {
 		names = append(names, named(h)+"-"+service)
 	}
 	return names
@@ -135,11 +135,11 @@ func hostKilled(h int) fault {
 		},
 		heal: func(t *testing.T, w *world) {
 			w.running[named(h)+"-etcd"] = w.startMember(t, w.hosts[h], w.members[h])
-			for _, service := range services(w.hosts[h]) {
+			for _, service := range services(named(h)) {
 				w.launch(t, w.hosts[h], service)
 			}
 			w.kafka[h].Again(t)
-			for _, service := range services(w.hosts[h]) {
+			for _, service := range services(named(h)) {
 				w.ready(t, w.hosts[h], service)
 			}
 		}}

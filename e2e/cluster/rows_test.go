@@ -36,7 +36,7 @@ func (w *world) test(t *testing.T, c testcase) {
 		w.whole(t)
 		rest := c.work.begin(t, w, len(rows))
 		defer func() { c.fault.heal(t, w) }()
-		moved, last := w.moved(t.Context(), c.fault.takes)
+		moved, last := w.moved(t, c.fault.takes)
 		begin := time.Now()
 		c.fault.strike(t, w)
 		rest(t)

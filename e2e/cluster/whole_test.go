@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,7 +22,7 @@ import (
 func (w *world) whole(t *testing.T) {
 	t.Helper()
 	for _, h := range w.hosts {
-		for _, name := range services(h) {
+		for _, name := range services(h.name) {
 			w.ready(t, h, name)
 		}
 		w.hasMajority(t, h)
@@ -81,17 +79,13 @@ func (w *world) inSync(t *testing.T) {
 	})
 }
 
-// shared is what the page says of the replicas of a service.
-type shared struct {
-	Service, Leader string
-	Members         []string
-}
-
 // moved counts from now until one of the dashboards says that none of the given processes leads or takes part; last is
 // what one said last, for a failure.
-func (w *world) moved(ctx context.Context, away []string) (told chan time.Duration, last *atomic.Value) {
+func (w *world) moved(t *testing.T, away []string) (told chan time.Duration, last *atomic.Value) {
+	t.Helper()
+	ctx := t.Context()
 	told, last = make(chan time.Duration, 2), &atomic.Value{}
-	gone, led := map[int]bool{}, w.led(ctx)
+	gone, led := map[int]bool{}, w.led(t)
 	for _, name := range away {
 		gone[w.running[name].Pid()] = true
 	}
@@ -113,7 +107,7 @@ func (w *world) moved(ctx context.Context, away []string) (told chan time.Durati
 }
 
 // replicas is what the dashboard of a host says.
-func (w *world) replicas(ctx context.Context, of *host) (all []shared, err error) {
+func (w *world) replicas(ctx context.Context, of *host) (all []program.Shared, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url(of, "dashboard")+"/replicas", nil)
@@ -129,37 +123,32 @@ func (w *world) replicas(ctx context.Context, of *host) (all []shared, err error
 }
 
 // led are the services that somebody leads: nsi does not run here, and vpn has no policy file to follow.
-func (w *world) led(ctx context.Context) map[string]bool {
+func (w *world) led(t *testing.T) map[string]bool {
+	t.Helper()
 	out := map[string]bool{}
-	all, _ := w.replicas(ctx, w.hosts[0]) // nobody, and the row does not hold
-	for _, s := range all {
-		if s.Leader != "" {
-			out[s.Service] = true
+	program.Until(t, "a dashboard says who leads", func() (bool, any) {
+		all, err := w.replicas(t.Context(), w.hosts[0])
+		for _, s := range all {
+			if s.Leader != "" {
+				out[s.Service] = true
+			}
 		}
-	}
+		return len(out) > 0, err
+	})
 	return out
 }
 
 // without reports whether everything that was led is led, and no process that is gone leads or takes part.
-func without(all []shared, gone map[int]bool, led map[string]bool) bool {
+func without(all []program.Shared, gone map[int]bool, led map[string]bool) bool {
 	for _, s := range all {
-		if led[s.Service] && s.Leader == "" || gone[pidOf(s.Leader)] {
+		if led[s.Service] && s.Leader == "" || gone[program.PIDOf(s.Leader)] {
 			return false
 		}
 		for _, m := range s.Members {
-			if gone[pidOf(m)] {
+			if gone[program.PIDOf(m)] {
 				return false
 			}
 		}
 	}
-	return len(all) > 0 && len(led) > 0
-}
-
-// pidOf is the process of a replica's name: host, process, chance.
-func pidOf(replica string) int {
-	if parts := strings.Split(replica, "/"); len(parts) == 3 {
-		pid, _ := strconv.Atoi(parts[1]) // 0 is nobody's
-		return pid
-	}
-	return 0
+	return len(all) > 0
 }

@@ -37,7 +37,7 @@ type world struct {
 	people  *people
 }
 
-// Services of which there are two, and their ports. What is not here is named in the page.
+// doubled are the services of which there are two, and their ports. The page names what is not here.
 var doubled = map[string]int{
 	"flow": 7002, "telemetry": 7003, "topology": 7004, "paths": 7005, "policy": 7006, "push": 7007, "alpha": 7008, "dashboard": 7009,
 	"vpn": 7010, "twin": 7011, "circuits": 7012, "identity": 7013, "audit": 7014, "split": 7015,
@@ -58,12 +58,12 @@ func newWorld(t *testing.T) *world {
 	w.configure(t, routers.Routers)
 	t.Cleanup(func() { w.stop(t) })
 	for _, h := range w.hosts {
-		for _, name := range services(h) {
+		for _, name := range services(h.name) {
 			w.launch(t, h, name)
 		}
 	}
 	for _, h := range w.hosts {
-		for _, name := range services(h) {
+		for _, name := range services(h.name) {
 			w.ready(t, h, name)
 		}
 	}
@@ -108,8 +108,8 @@ func (w *world) bus(t *testing.T) bus.KafkaConfiguration {
 }
 
 // services are those of a host.
-func services(h *host) []string {
-	if h.name == "h3" {
+func services(host string) []string {
+	if host == "h3" {
 		return []string{"flowstore"}
 	}
 	var names []string

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,19 +14,13 @@ import (
 // secondPorts are where second replicas listen: the second addresses of endpoints.
 var secondPorts = map[string]int{"topology": 7013, "telemetry": 7014, "policy": 7015, "push": 7016}
 
-// shared is what the dashboard says of the replicas of a service.
-type shared struct {
-	Service, Leader string
-	Members         []string
-}
-
 // checkReplicas starts second replicas. Of the topology collector one leads, and another one when that is killed, and
 // when it stands still; the telemetry collectors share the routers, and know when one has died.
 func (p *plane) checkReplicas(t *testing.T) {
 	t.Helper()
 	p.second(t, "topology")
 	p.second(t, "telemetry")
-	p.waitShared(t, "telemetry is shared by two", "telemetry", func(s shared) bool { return len(s.Members) == 2 })
+	p.waitShared(t, "telemetry is shared by two", "telemetry", func(s program.Shared) bool { return len(s.Members) == 2 })
 	dead := p.waitLeader(t, "", "topology", "topology-2")
 	p.kill(t, dead)
 	is := p.waitLeader(t, dead, "topology", "topology-2")
@@ -43,8 +36,8 @@ func (p *plane) checkReplicas(t *testing.T) {
 
 	p.kill(t, "telemetry")
 	left := p.running["telemetry-2"].Pid()
-	p.waitShared(t, "telemetry has one replica left", "telemetry", func(s shared) bool {
-		return len(s.Members) == 1 && pidOf(s.Members[0]) == left
+	p.waitShared(t, "telemetry has one replica left", "telemetry", func(s program.Shared) bool {
+		return len(s.Members) == 1 && program.PIDOf(s.Members[0]) == left
 	})
 	p.waitMetricAt(t, p.urlOf("telemetry-2"), "millrace_collectors_telemetry_own_devices", 1)
 	p.start(t, "telemetry")
@@ -94,9 +87,9 @@ func (p *plane) urlOf(name string) string {
 // waitLeader waits until one of the replicas leads, and not the one that did before.
 func (p *plane) waitLeader(t *testing.T, before string, replicas ...string) (leader string) {
 	t.Helper()
-	p.waitShared(t, "another replica than "+before+" leads", strings.TrimSuffix(replicas[0], "-2"), func(s shared) bool {
+	p.waitShared(t, "another replica than "+before+" leads", strings.TrimSuffix(replicas[0], "-2"), func(s program.Shared) bool {
 		for _, name := range replicas {
-			if name != before && p.running[name].Pid() == pidOf(s.Leader) {
+			if name != before && p.running[name].Pid() == program.PIDOf(s.Leader) {
 				leader = name
 				return true
 			}
@@ -106,7 +99,7 @@ func (p *plane) waitLeader(t *testing.T, before string, replicas ...string) (lea
 	return leader
 }
 
-func (p *plane) waitShared(t *testing.T, what, service string, fact func(shared) bool) {
+func (p *plane) waitShared(t *testing.T, what, service string, fact func(program.Shared) bool) {
 	t.Helper()
 	program.Until(t, what, func() (bool, any) {
 		r, err := http.Get(p.url("dashboard") + "/replicas")
@@ -114,7 +107,7 @@ func (p *plane) waitShared(t *testing.T, what, service string, fact func(shared)
 			return false, err
 		}
 		defer r.Body.Close()
-		var all []shared
+		var all []program.Shared
 		if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
 			return false, fmt.Errorf("%s: %w", r.Status, err)
 		}
@@ -125,17 +118,4 @@ func (p *plane) waitShared(t *testing.T, what, service string, fact func(shared)
 		}
 		return false, all
 	})
-}
-
-// pidOf is the process of a replica's name: host, process, chance.
-func pidOf(replica string) int {
-	parts := strings.Split(replica, "/")
-	if len(parts) != 3 {
-		return 0
-	}
-	pid, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0
-	}
-	return pid
 }

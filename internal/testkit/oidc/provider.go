@@ -130,17 +130,17 @@ func (p *Provider) Again(t testing.TB) {
 // line is what it prints next.
 func (p *Provider) line(t testing.TB, log string) string {
 	t.Helper()
+	said, lives := "", false
 	select {
-	case said, lives := <-p.said:
-		if !lives {
-			errors, _ := os.ReadFile(log) // for the message: as much as there is
-			t.Fatalf("the OpenID provider ended: %s", errors)
-		}
-		return said
+	case said, lives = <-p.said:
 	case <-time.After(await.Patience):
 		t.Fatalf("after %s the OpenID provider says nothing:\n%s", await.Patience, program.Threads(p.process.Process.Pid))
-		panic("unreachable")
 	}
+	if !lives {
+		errors, _ := os.ReadFile(log) // for the message: as much as there is
+		t.Fatalf("the OpenID provider ended: %s", errors)
+	}
+	return said
 }
 
 func lines(from io.Reader) <-chan string {
