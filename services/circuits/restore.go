@@ -22,7 +22,8 @@ import (
 )
 
 // restorer is what a replica remembers of circuits whose path is lost. One that begins anew waits once more until links
-// are gone for long enough, and tries at once.
+// are gone for long enough, and tries at once. What it remembers of a circuit counts while the record agrees: other
+// replicas write it, too.
 type restorer struct {
 	// one pass at a time.
 	mu    sync.Mutex
@@ -93,6 +94,11 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 				since[id] = min(at, now) // the clock may have been set back
 			}
 			tried := r.tries[id]
+			if m.GetCircuit().GetNotRestored() == nil {
+				// The record lacks why it stays: after it was tried here, a replica with an older reading of the links
+				// wrote that its link is back.
+				tried = restore.Tries{}
+			}
 			tried.At = min(tried.At, now)
 			tries[id] = tried
 			all = append(all, restore.Circuit{

@@ -224,6 +224,31 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	w.is(c, got.GetId(), scheduled)
 }
 
+// A replica whose reading of the links is older writes that a link is back, and with its next reading that it is gone.
+// The first of the two removes the reason why a circuit stays. It is written again, though no link and no booking has
+// changed since the circuit was tried.
+func TestALinkThatOnlyAnOldReadingHas(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = 0
+	c := w.start()
+	got := w.booked(c, "1", w.begun("a", "b", 3000))
+	w.booked(c, "2", w.begun("c", "b", 4000))
+	w.link("a-b", false)
+	says := func() bool { return w.get(c, got.GetId()).GetNotRestored() != nil }
+	await.True(t, "it says why it stays", says)
+	c.restorer.mu.Lock() // no pass sees the link that is back
+	for _, kind := range []life.Kind{life.PathSeen, life.PathLost} {
+		if _, err := c.tell(t.Context(), got.GetId(), life.Event{Kind: kind}); err != nil {
+			t.Error(err)
+		}
+	}
+	if says() {
+		t.Error("it says why it stays though its link was back")
+	}
+	c.restorer.mu.Unlock()
+	await.True(t, "it says again why it stays", says)
+}
+
 // A pass that takes too long stops after a circuit, and the next one goes on.
 func TestAPassIsBounded(t *testing.T) {
 	w := newWorld(t)
