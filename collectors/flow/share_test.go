@@ -92,14 +92,18 @@ func TestFieldsOfANewerProcessStay(t *testing.T) {
 	newer.Owner(t, "collectors/flow")
 	store := etcd.Shared(t)
 	r := newRigIn(t, store, nil)
-	if _, err := r.dial(0).Write(netflow9(1, v9Template, v9Record)); err != nil {
-		t.Fatal(err)
+	conn := r.dial(0)
+	sent := func(n int, sets ...[]byte) {
+		t.Helper()
+		if _, err := conn.Write(netflow9(uint32(n), sets...)); err != nil {
+			t.Fatal(err)
+		}
+		r.records(n)
+		r.comp.tellOthers(t.Context())
 	}
-	r.records(1)
-	r.comp.tellOthers(t.Context())
+	sent(1, v9Template, v9Record)
 	kept := newer.Plant(t, store, sharedPrefix)
-	r.comp.common.set(sharedKey(r.comp.table.State().Sessions[0]), told{})
-	r.comp.tellOthers(t.Context())
+	sent(2, words(0, 20, 257, 3, 8, 4, 12, 4, 1, 4), v9Record) // another template is news, whether it has read the record or not
 	kept.Stay(t)
 }
 
