@@ -5,6 +5,7 @@
 package newer
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -62,18 +63,35 @@ func Plant(t testing.TB, store *state.Store, prefixes ...string) *Planted {
 			if !known || kind.Writing != kinds.Changed { // a lock, or what is not written again
 				continue
 			}
-			m := read(t, kind, e.Value)
-			Into(m)
-			if p.at[e.Key], err = store.Put(t.Context(), e.Key, e.Revision, m); err != nil {
-				t.Fatal(err)
-			}
-			p.was[e.Key] = m
+			p.plant(t, kind, e)
 		}
 		if len(p.was) == before {
 			t.Fatalf("there is no record below %s", prefix)
 		}
 	}
 	return p
+}
+
+// plant writes a record with the field. Where the process has written it since it was read, it is read again, as a newer
+// process does.
+func (p *Planted) plant(t testing.TB, kind kinds.Kind, e state.Entry) {
+	t.Helper()
+	m, revision := read(t, kind, e.Value), e.Revision
+	for {
+		Into(m)
+		at, err := p.store.Put(t.Context(), e.Key, revision, m)
+		switch {
+		case err == nil:
+			p.was[e.Key], p.at[e.Key] = m, at
+			return
+		case !errors.Is(err, state.ErrConflict):
+			t.Fatal(err)
+		}
+		proto.Reset(m)
+		if revision, err = p.store.Get(t.Context(), e.Key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Into gives a message and all below it a field of a newer process.
