@@ -72,8 +72,8 @@ func Plant(t testing.TB, store *state.Store, prefixes ...string) *Planted {
 	return p
 }
 
-// plant writes a record with the field. Where the process has written it since it was read, it is read again, as a newer
-// process does.
+// plant writes a record with the field. Where the process has written it since it was read, it is read again, as a
+// newer process does.
 func (p *Planted) plant(t testing.TB, kind kinds.Kind, e state.Entry) {
 	t.Helper()
 	m, revision := read(t, kind, e.Value), e.Revision
