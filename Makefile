@@ -17,6 +17,7 @@ STAMPS  := .cache/stamps
 # Everything that is downloaded or built lives in .cache, bin and out; `make clean` removes the last two.
 export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
+export MILLRACE_ZOOKEEPER_LIB := $(CURDIR)/.cache/zookeeper
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 export MILLRACE_K8S := $(CURDIR)/.cache/k8s
 export MILLRACE_OIDC := $(CURDIR)/.cache/oidc
@@ -61,6 +62,11 @@ $(STAMPS)/boards: tools/boards/package-lock.json tools/setup/node.sh | packages
 $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 	@echo "setup: Kafka, for tests"
 	@tools/kafka/fetch.sh
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/zookeeper: tools/zookeeper/pom.xml tools/zookeeper/fetch.sh | packages
+	@echo "setup: ZooKeeper, for tests"
+	@tools/zookeeper/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/gnmic_check/main.go tools/clients/requirements.txt tools/clients/fetch.sh | packages
@@ -170,17 +176,17 @@ LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 WAITING := $(shell echo $$((3 * $$(nproc) / 2)))
 
 .PHONY: test-race
-test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/oidc $(STAMPS)/web ## Run what can run under the race detector
+test-race: setup $(STAMPS)/kafka $(STAMPS)/zookeeper $(STAMPS)/clients $(STAMPS)/oidc $(STAMPS)/web ## Run what can run under the race detector
 	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -p $(WAITING) -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
 	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
 .PHONY: test-raceless
-test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm
+test-raceless: build $(STAMPS)/kafka $(STAMPS)/zookeeper $(STAMPS)/clients $(STAMPS)/helm
 	@$(YIELDS) $(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
 
 .PHONY: test
 test: build ## Run every test
-	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm $(STAMPS)/oidc
+	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/zookeeper $(STAMPS)/clients $(STAMPS)/helm $(STAMPS)/oidc
 	@$(MAKE) --no-print-directory --jobs=5 vet test-web test-race test-raceless test-lab
 
 # Not part of CI: it takes as long as all of it (docs/reference/mutants.md).

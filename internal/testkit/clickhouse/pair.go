@@ -1,0 +1,99 @@
+package clickhouse
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/checkout"
+	"github.com/millrace/millrace/internal/testkit/ports"
+)
+
+// Lib names the folder of ZooKeeper's jars, by default .cache/zookeeper of this repository.
+const Lib = "MILLRACE_ZOOKEEPER_LIB"
+
+// Cluster is what the pair calls itself.
+const Cluster = "pair"
+
+// Pair is two servers that are replicas of one shard.
+type Pair struct {
+	Servers   [2]*Server
+	ZooKeeper *ZooKeeper
+}
+
+// ZooKeeper is where replicas agree on what was written.
+type ZooKeeper struct{ process }
+
+// StartPair runs both and a ZooKeeper. Macros are shard and replica.
+func StartPair(t testing.TB) *Pair {
+	t.Helper()
+	p := &Pair{Servers: [2]*Server{newServer(t), newServer(t)}, ZooKeeper: startZooKeeper(t)}
+	var replicas strings.Builder
+	for _, s := range p.Servers {
+		fmt.Fprintf(&replicas, "<replica><host>127.0.0.1</host><port>%d</port><user>millrace</user><password>secret</password></replica>", s.port)
+	}
+	host, port, _ := strings.Cut(p.ZooKeeper.addr, ":")
+	for i, s := range p.Servers {
+		s.configure(t, fmt.Sprintf(`<interserver_http_host>127.0.0.1</interserver_http_host><interserver_http_port>%d</interserver_http_port>
+			<zookeeper><node><host>%s</host><port>%s</port></node><session_timeout_ms>10000</session_timeout_ms></zookeeper>
+			<macros><shard>1</shard><replica>server%d</replica></macros>
+			<remote_servers><%s><shard><internal_replication>true</internal_replication>%s</shard></%[5]s></remote_servers>
+			<distributed_ddl><path>/clickhouse/task_queue/ddl</path></distributed_ddl>`,
+			ports.Reserve(t), host, port, i+1, Cluster, &replicas))
+		s.Again(t)
+	}
+	return p
+}
+
+// Addresses of both.
+func (p *Pair) Addresses() []string { return []string{p.Servers[0].Addr, p.Servers[1].Addr} }
+
+func startZooKeeper(t testing.TB) *ZooKeeper {
+	t.Helper()
+	dir, addr := t.TempDir(), ports.Loopback(t)
+	host, port, _ := strings.Cut(addr, ":")
+	properties := filepath.Join(dir, "zoo.cfg")
+	write(t, properties, fmt.Sprintf("tickTime=1000\ndataDir=%s/data\nclientPort=%s\nclientPortAddress=%s\nadmin.enableServer=false\n", dir, port, host))
+	z := &ZooKeeper{process{
+		args: []string{
+			"java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+			"-cp", classpath(t), "org.apache.zookeeper.server.ZooKeeperServerMain", properties,
+		},
+		log: filepath.Join(dir, "log"), addr: addr, ready: serves,
+	}}
+	z.Again(t)
+	return z
+}
+
+// serves asks with the one short command that is allowed by default. ZooKeeper listens before it serves, and a server of
+// 18.16 that is turned away then ends by a null pointer at its first statement for the cluster.
+func serves(conn net.Conn) bool {
+	if _, err := conn.Write([]byte("srvr")); err != nil {
+		return false
+	}
+	answer, err := io.ReadAll(conn)
+	return err == nil && strings.Contains(string(answer), "Mode: standalone")
+}
+
+func classpath(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath("java"); err != nil {
+		t.Skip("java is missing: run 'make setup', or install openjdk-17-jre-headless")
+	}
+	lib := os.Getenv(Lib)
+	if lib == "" {
+		lib = filepath.Join(checkout.Root(t), ".cache", "zookeeper")
+	}
+	if jars, _ := filepath.Glob(filepath.Join(lib, "zookeeper-*.jar")); len(jars) == 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("ZooKeeper's jars are missing in %s, which 'make test' fetches", lib)
+		}
+		t.Skipf("ZooKeeper's jars are missing in %s: run 'make .cache/stamps/zookeeper' ('make test' does)", lib)
+	}
+	return filepath.Join(lib, "*")
+}
