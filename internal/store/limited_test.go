@@ -160,7 +160,12 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		"max_execution_time": func(c *Configuration) { c.MaxExecutionTime = 1500 * time.Millisecond },
 		"send_timeout":       func(c *Configuration) { c.SendTimeout = 0 },
 		"servers names":      func(c *Configuration) { c.Servers = []string{"192.0.2.1:9000", "192.0.2.2:9000"} },
-		"max_server_memory":  func(c *Configuration) { c.MaxServerMemory = 4 * c.MaxMemory },
+		"write cluster":      func(c *Configuration) { c.Servers = []string{"192.0.2.1:9000", "192.0.2.2:9000"} },
+		"servers is empty":   func(c *Configuration) { c.Cluster = "millrace" },
+		"in both names": func(c *Configuration) {
+			c.Servers, c.Cluster = []string{"192.0.2.1:9000"}, "it's"
+		},
+		"max_server_memory": func(c *Configuration) { c.MaxServerMemory = 4 * c.MaxMemory },
 	} {
 		cfg := DefaultConfiguration("/")
 		change(&cfg)

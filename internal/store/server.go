@@ -21,7 +21,7 @@ import (
 // of their own, so that queries and inserts do not hold up each other.
 type server struct{ writes, reads driver.Conn }
 
-func openServer(ctx context.Context, cfg Configuration) (DB, error) {
+func openServer(ctx context.Context, cfg Configuration) (*server, error) {
 	writes, err := connect(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -107,6 +107,10 @@ func (s *server) Exec(ctx context.Context, sql string, args ...any) error {
 
 // Insert implements DB.
 func (s *server) Insert(ctx context.Context, b Batch) error {
+	ctx, err := s.atOnce(ctx)
+	if err != nil {
+		return fmt.Errorf("insert into %s: %w", b.Table, err)
+	}
 	batch, err := s.writes.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s (%s)", b.Table, columnList(b)))
 	if err != nil {
 		return fmt.Errorf("insert into %s: %w", b.Table, err)
@@ -118,10 +122,48 @@ func (s *server) Insert(ctx context.Context, b Batch) error {
 		}
 	}
 	if err := batch.Send(); err != nil {
-		return fmt.Errorf("insert into %s: %w", b.Table, err)
+		return fmt.Errorf("insert into %s: %w", b.Table, &sendError{err})
 	}
 	return nil
 }
+
+// sendError is of an insert whose rows were sent, so that they may be stored.
+type sendError struct{ cause error }
+
+func (e *sendError) Error() string { return e.cause.Error() }
+func (e *sendError) Unwrap() error { return e.cause }
+
+// major is the first number of the server's version.
+func (s *server) major() (uint64, error) {
+	v, err := s.writes.ServerVersion()
+	if err != nil {
+		return 0, err
+	}
+	return v.Version.Major, nil
+}
+
+// atOnce has a server write the rows of an insert as they come. A server of today collects the rows of several inserts
+// by default, and then an insert is not one part, and the same one again is not known again. An old server has no such
+// setting.
+func (s *server) atOnce(ctx context.Context) (context.Context, error) {
+	major, err := s.major()
+	if err != nil || major < today {
+		return ctx, err
+	}
+	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 1})), nil
+}
+
+// syncMode ends SYSTEM SYNC REPLICA: a server of today can wait for parts alone, and not for merges.
+func (s *server) syncMode() (string, error) {
+	major, err := s.major()
+	if err != nil || major < today {
+		return "", err
+	}
+	return " LIGHTWEIGHT", nil
+}
+
+// today is the least major version of servers that the tables are made for (see Supported).
+const today = 24
 
 // fill gives a column its values. Encoded ones are read into the driver's own column, which copies them at once.
 func fill(batch driver.Batch, place int, c Column, rows int) error {

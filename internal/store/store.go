@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -69,8 +70,11 @@ type Column struct {
 // Configuration chooses the database.
 type Configuration struct {
 	// Servers is host:port of the native protocol of a ClickHouse server; empty means the embedded engine. More than
-	// one is refused: the tables are not replicated, so each server would have a part of the data.
+	// one needs Cluster: without it tables are not replicated, so each server would have a part of the data.
 	Servers []string `yaml:"servers"`
+	// Cluster is the name, in the servers' own configuration (remote_servers), of a cluster of one shard whose replicas
+	// they are: tables are made on all of them and replicated, and each has macros shard and replica.
+	Cluster string `yaml:"cluster"`
 	// Database, Username and Password are for servers.
 	Database string `yaml:"database"`
 	Username string `yaml:"username"`
@@ -101,11 +105,18 @@ func DefaultConfiguration(dir string) Configuration {
 	}
 }
 
+// plainName needs no quotes in SQL and in a path of ZooKeeper.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
 // Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	switch least := (maxReaders + 1) * c.MaxMemory; {
-	case len(c.Servers) > 1:
-		return fmt.Errorf("servers names %d servers; name one: tables are not replicated, and each server would have a part of the data", len(c.Servers))
+	case len(c.Servers) > 1 && c.Cluster == "":
+		return fmt.Errorf("servers names %d servers, and each would have a part of the data: write cluster: NAME, the cluster of one shard that they are in their remote_servers, or name one server", len(c.Servers))
+	case c.Cluster != "" && len(c.Servers) == 0:
+		return errors.New("cluster is set and servers is empty: name the servers of the cluster, or leave cluster out for the embedded engine")
+	case c.Cluster != "" && !plainName.MatchString(c.Cluster), c.Cluster != "" && !plainName.MatchString(c.Database):
+		return fmt.Errorf("cluster %q and database %q: want letters, digits, '_', '-' and '.' in both names", c.Cluster, c.Database)
 	case c.MaxExecutionTime < time.Second || c.MaxExecutionTime%time.Second != 0:
 		return fmt.Errorf("max_execution_time is %s; want whole seconds, at least one", c.MaxExecutionTime)
 	case c.Password != "" && c.PasswordFile != "":
@@ -146,9 +157,12 @@ func Open(ctx context.Context, cfg Configuration) (DB, error) {
 	}
 	var db DB
 	var err error
-	if len(cfg.Servers) > 0 {
+	switch {
+	case cfg.Cluster != "":
+		db, err = openCluster(ctx, cfg)
+	case len(cfg.Servers) > 0:
 		db, err = openServer(ctx, cfg)
-	} else {
+	default:
 		db, err = openEmbedded(cfg)
 	}
 	if err != nil {

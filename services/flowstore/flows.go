@@ -3,6 +3,7 @@ package flowstore
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,13 +94,33 @@ func (w *flowWriter) insertDay(ctx context.Context, at day, parts []dayPart) err
 	w.metrics.duplicates.Add(float64(len(stored)))
 	for len(fresh) > 0 {
 		n, rows := atomicPrefix(fresh)
-		if err := w.db.Insert(ctx, flowColumns(fresh[:n])); err != nil {
+		if err := w.insertBlock(ctx, flowColumns(fresh[:n])); err != nil {
 			return fmt.Errorf("insert flows: %w", err)
 		}
 		w.metrics.rows.WithLabelValues("flows").Add(float64(rows))
 		fresh = fresh[n:]
 	}
 	return nil
+}
+
+// again is how long a block waits at least and at most before it is inserted again.
+const again, againAtMost = 100 * time.Millisecond, 5 * time.Second
+
+// insertBlock inserts a block as it is until it is stored or refused. On a cluster the server that took it may be gone
+// before it says so; the others know its rows by their hash, as long as they come in the same block. In another one,
+// with the messages that came meanwhile, they would be stored twice.
+func (w *flowWriter) insertBlock(ctx context.Context, b store.Batch) error {
+	err := w.db.Insert(ctx, b)
+	for wait, uncertain := again, errors.Is(err, store.ErrUncertain); uncertain && err != nil; wait = min(2*wait, againAtMost) {
+		w.metrics.insertErrors.WithLabelValues("flows").Inc()
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+		err = w.db.Insert(ctx, b)
+	}
+	return err
 }
 
 // atomicPrefix is how many of the parts fit into one insert, at least one.

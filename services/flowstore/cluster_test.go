@@ -1,0 +1,99 @@
+package flowstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/store"
+)
+
+// TestMigrationsOnACluster: each table of every migration is replicated, and the engine of today, which is no cluster,
+// parses what it would be given.
+func TestMigrationsOnACluster(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	db := *r.comp.db.Load()
+	all, err := loadMigrations(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, m := range all {
+		for _, sql := range m.statements {
+			got, err := store.OnCluster(sql, "millrace", "millrace")
+			if err != nil {
+				t.Errorf("%s: %v", m.name, err)
+				continue
+			}
+			if n := strings.Count(sql, "CREATE TABLE"); n != strings.Count(got, "ON CLUSTER 'millrace'") || n != strings.Count(got, "ENGINE = Replicated") {
+				t.Errorf("%s: of %d tables not each is on the cluster and replicated:\n%s", m.name, n, got)
+			} else {
+				tables += n
+			}
+			if err := db.Exec(t.Context(), "EXPLAIN AST "+got); err != nil {
+				t.Errorf("%s: %v", m.name, err)
+			}
+		}
+	}
+	if tables != 6 {
+		t.Errorf("%d tables, want 6", tables)
+	}
+}
+
+// unsure takes rows, does not say so at first, and has other rows in mind afterwards: what a server does that goes away,
+// and the one that takes its place.
+type unsure struct {
+	store.DB
+	failures []error
+	blocks   []store.Batch
+}
+
+func (u *unsure) Insert(ctx context.Context, b store.Batch) error {
+	u.blocks = append(u.blocks, b)
+	if len(u.failures) > 0 {
+		err := u.failures[0]
+		u.failures = u.failures[1:]
+		return err
+	}
+	return u.DB.Insert(ctx, b)
+}
+
+// TestAnUncertainBlockIsInsertedAgainAsItWas, also after an error that would end another insert.
+func TestAnUncertainBlockIsInsertedAgainAsItWas(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	db := &unsure{DB: *r.comp.db.Load(), failures: []error{store.ErrUncertain, errors.New("no server answers")}}
+	w := &flowWriter{db, r.comp.metrics}
+	records := randomRecords(rand.New(rand.NewPCG(21, 22)), 40)
+	for i := range records {
+		records[i].Start, records[i].End = day0, day0
+	}
+	if err := w.insert(t.Context(), []flowBatch{recordBatch("one", records[:20]...), recordBatch("two", records[20:]...)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(db.blocks) != 3 {
+		t.Fatalf("%d inserts, want 3", len(db.blocks))
+	}
+	for _, b := range db.blocks[1:] {
+		if diff := cmp.Diff(db.blocks[0], b); diff != "" {
+			t.Errorf("another block:\n%s", diff)
+		}
+	}
+	if n := r.count(countFlows); n != 40 {
+		t.Errorf("%d rows, want 40", n)
+	}
+}
+
+// asked keeps how queries were asked.
+type asked struct {
+	store.DB
+	complete map[bool]int
+}
+
+func (a *asked) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	a.complete[store.IsComplete(ctx)]++
+	return a.DB.Query(ctx, sql, args...)
+}
