@@ -23,7 +23,8 @@ func examineConfig(ctx context.Context, file string) (found []doctor.Finding) {
 		return []doctor.Finding{{Area: "configuration", Subject: file, Level: doctor.Wrong, What: err.Error(), Do: "`millrace up --dump` has every key with its default."}}
 	}
 	found = append(found, doctor.Finding{Area: "configuration", Subject: file, Level: doctor.OK, What: "is complete, and every setting is known"})
-	found = append(found, examine.Disk(cfg.DataDir), examine.Tables(ctx, cfg.settings("flowstore").(flowstore.Configuration).Store))
+	found = append(found, examine.Disk(cfg.DataDir))
+	found = append(found, examine.Tables(ctx, cfg.settings("flowstore").(flowstore.Configuration).Store)...)
 	found = append(found, examine.Certificate(cfg.Etcd.Cert, cfg.Etcd.Key, "")...)
 	found = append(found, examine.Certificate(cfg.Kafka.TLS.Cert, cfg.Kafka.TLS.Key, "")...)
 	if cfg.TLS.on() && !strings.Contains(cfg.TLS.Cert, serviceMark) {

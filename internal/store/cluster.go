@@ -39,6 +39,9 @@ type complete struct{}
 // has them all, and fail with ErrBehind where there is none. Without it a query goes to a server that answers.
 func Complete(ctx context.Context) context.Context { return context.WithValue(ctx, complete{}, true) }
 
+// IsComplete reports whether the query must see every row.
+func IsComplete(ctx context.Context) bool { return ctx.Value(complete{}) != nil }
+
 func openCluster(ctx context.Context, cfg Configuration) (DB, error) {
 	c := &cluster{cfg: cfg, patience: patience}
 	for _, address := range cfg.Servers {
@@ -121,7 +124,7 @@ func (c *cluster) Insert(ctx context.Context, b Batch) error {
 
 // Query implements DB.
 func (c *cluster) Query(ctx context.Context, sql string, args ...any) (rows Rows, err error) {
-	if ctx.Value(complete{}) != nil {
+	if IsComplete(ctx) {
 		s, err := c.complete(ctx, sql)
 		if err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func (c *cluster) look(ctx context.Context, sql string, had map[*member]map[stri
 				return s, nil
 			}
 		}
-		all = append(all, fmt.Errorf("%s: %s", m.address, describe(now)), err)
+		all = append(all, fmt.Errorf("%s: %s", m.address, Describe(now)), err)
 	}
 	if len(empty) == len(c.members) {
 		return empty[0], nil
@@ -67,7 +67,7 @@ func (c *cluster) settle(ctx context.Context, s *server, sql string) error {
 		case err != nil:
 			return err
 		case readOnly(now):
-			return errors.New(describe(now))
+			return errors.New(Describe(now))
 		case had == nil:
 			had = ends(now)
 		}
@@ -81,7 +81,7 @@ func (c *cluster) settle(ctx context.Context, s *server, sql string) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%w: %s", ErrBehind, describe(now))
+			return fmt.Errorf("%w: %s", ErrBehind, Describe(now))
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return err
@@ -112,8 +112,8 @@ func (c *cluster) synchronize(ctx context.Context, s *server, replicas []Replica
 // leastPatience is what the order to wait takes by itself.
 const leastPatience = time.Second
 
-// describe says what a server lacks.
-func describe(replicas []Replica) string {
+// Describe says what a server lacks, or that it lacks nothing.
+func Describe(replicas []Replica) string {
 	if len(replicas) == 0 {
 		return "has no replicated table"
 	}

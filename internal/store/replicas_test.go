@@ -24,7 +24,7 @@ func TestWhatAReplicaHas(t *testing.T) {
 		if got := c.replica.Behind(); got != c.behind {
 			t.Errorf("%s: behind %v, want %v", c.name, got, c.behind)
 		}
-		if got := describe([]Replica{c.replica}); !strings.Contains(got, c.says) {
+		if got := Describe([]Replica{c.replica}); !strings.Contains(got, c.says) {
 			t.Errorf("%s: %q, want a word of %q", c.name, got, c.says)
 		}
 	}

@@ -54,7 +54,7 @@ func noted(ctx context.Context, db store.DB) (out []applied, err error) {
 	if columns {
 		sum = "checksum"
 	}
-	rows, err := db.Query(ctx, "SELECT version, name, "+sum+" FROM migrations ORDER BY version DESC, 3 DESC")
+	rows, err := db.Query(store.Complete(ctx), "SELECT version, name, "+sum+" FROM migrations ORDER BY version DESC, 3 DESC")
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}

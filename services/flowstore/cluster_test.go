@@ -6,10 +6,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
+	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/store"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
 // TestMigrationsOnACluster: each table of every migration is replicated, and the engine of today, which is no cluster,
@@ -97,3 +101,40 @@ func (a *asked) Query(ctx context.Context, sql string, args ...any) (store.Rows,
 	a.complete[store.IsComplete(ctx)]++
 	return a.DB.Query(ctx, sql, args...)
 }
+
+// TestWhatIsDecidedByAnAnswerNeedsEveryRow: a nightly run must not take a server that is behind for the network.
+func TestWhatIsDecidedByAnAnswerNeedsEveryRow(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	db := &asked{DB: *r.comp.db.Load(), complete: map[bool]int{}}
+	var as store.DB = db
+	r.comp.db.Store(&as)
+	from, to := timestamppb.New(day0), timestamppb.New(day0.Add(time.Hour))
+	r.intervals(question(day0, day0.Add(time.Hour), 10*time.Second, 0))
+	a := &api{r.comp}
+	if _, err := a.CircuitUsage(t.Context(), connect.NewRequest(&flowv1.CircuitUsageRequest{From: from, To: to, Circuits: []string{"c"}})); err != nil {
+		t.Fatal(err)
+	}
+	pairs := []*flowv1.PrefixPair{{Src: "192.0.2.0/24", Dst: "198.51.100.0/24"}}
+	if _, err := a.LastSeen(t.Context(), connect.NewRequest(&flowv1.LastSeenRequest{Pairs: pairs})); err != nil {
+		t.Fatal(err)
+	}
+	if n := db.complete; n[true] < 3 || n[false] > 0 {
+		t.Errorf("%d queries may be half, and %d are complete, want all of them", n[false], n[true])
+	}
+	if _, err := a.Top(t.Context(), connect.NewRequest(&flowv1.TopRequest{From: from, To: to, Ipv4Length: 24, Limit: 1})); err != nil {
+		t.Fatal(err)
+	}
+	if db.complete[false] != 1 {
+		t.Errorf("%d queries of a page may be half, want 1: it shows what there is", db.complete[false])
+	}
+	as = behind{as}
+	r.comp.db.Store(&as)
+	_, err := a.LastSeen(t.Context(), connect.NewRequest(&flowv1.LastSeenRequest{Pairs: pairs}))
+	if connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("no server with every row gave %v, want UNAVAILABLE: it may be tried again", err)
+	}
+}
+
+type behind struct{ store.DB }
+
+func (behind) Query(context.Context, string, ...any) (store.Rows, error) { return nil, store.ErrBehind }

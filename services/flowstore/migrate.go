@@ -102,13 +102,8 @@ func migrateBy(ctx context.Context, db store.DB, all []migration, to uint32) err
 	if err != nil {
 		return err
 	}
-	for _, sql := range []string{
-		"CREATE TABLE IF NOT EXISTS migrations (version UInt32, name String, applied DateTime64(3, 'UTC'), checksum String) ENGINE = MergeTree ORDER BY version",
-		"ALTER TABLE migrations ADD COLUMN IF NOT EXISTS checksum String", // of a database from before checksums
-	} {
-		if err := db.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("make the table of migrations: %w", err)
-		}
+	if err := makeMigrations(ctx, db); err != nil {
+		return fmt.Errorf("make the table of migrations: %w", err)
 	}
 	for _, m := range unsummed(all, before) {
 		if err := m.note(ctx, db); err != nil {
@@ -127,6 +122,24 @@ func migrateBy(ctx context.Context, db store.DB, all []migration, to uint32) err
 	return nil
 }
 
+// makeMigrations makes the table of migrations where it is missing or has no checksums. A cluster with a server that is
+// away would wait for it, so a start must not make what is there.
+func makeMigrations(ctx context.Context, db store.DB) error {
+	made, err := hasChecksums(ctx, db)
+	if err != nil || made {
+		return err
+	}
+	for _, sql := range []string{
+		"CREATE TABLE IF NOT EXISTS migrations (version UInt32, name String, applied DateTime64(3, 'UTC'), checksum String) ENGINE = MergeTree ORDER BY version",
+		"ALTER TABLE migrations ADD COLUMN IF NOT EXISTS checksum String", // of a database from before checksums
+	} {
+		if err := db.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m migration) apply(ctx context.Context, db store.DB) error {
 	for _, sql := range m.statements {
 		if err := db.Exec(ctx, sql); err != nil {
@@ -137,7 +150,7 @@ func (m migration) apply(ctx context.Context, db store.DB) error {
 }
 
 func schemaVersion(ctx context.Context, db store.DB) (uint32, error) {
-	rows, err := db.Query(ctx, "SELECT max(version) FROM migrations")
+	rows, err := db.Query(store.Complete(ctx), "SELECT max(version) FROM migrations")
 	if err != nil {
 		return 0, fmt.Errorf("read the schema's version: %w", err)
 	}

@@ -24,7 +24,7 @@ const maxTrafficPairs = 10_000
 
 // PairTraffic implements FlowStoreService.
 func (a *api) PairTraffic(ctx context.Context, req *connect.Request[flowv1.PairTrafficRequest]) (*connect.Response[flowv1.PairTrafficResponse], error) {
-	db, err := a.database()
+	db, err := a.everything()
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func exportQuality() string {
 
 // ExportQuality implements FlowStoreService.
 func (a *api) ExportQuality(ctx context.Context, req *connect.Request[flowv1.ExportQualityRequest], out *connect.ServerStream[flowv1.ExportQualityResponse]) error {
-	db, err := a.database()
+	db, err := a.everything()
 	if err != nil {
 		return err
 	}

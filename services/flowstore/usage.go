@@ -60,7 +60,7 @@ const maxUsageCircuits = 1000
 
 // CircuitUsage implements FlowStoreService.
 func (a *api) CircuitUsage(ctx context.Context, r *connect.Request[flowv1.CircuitUsageRequest]) (*connect.Response[flowv1.CircuitUsageResponse], error) {
-	db, err := a.database()
+	db, err := a.everything()
 	if err != nil {
 		return nil, err
 	}

@@ -11,23 +11,61 @@ import (
 	"github.com/millrace/millrace/internal/store"
 )
 
-// Tables asks a ClickHouse server. The embedded engine is asked of the running control plane, whose data one
+// Tables asks each ClickHouse server. The embedded engine is asked of the running control plane, whose data one
 // process at a time may open; here it is only looked for.
-func Tables(ctx context.Context, tables store.Configuration) doctor.Finding {
+func Tables(ctx context.Context, tables store.Configuration) (found []doctor.Finding) {
 	if len(tables.Servers) == 0 {
 		path, err := store.FindLibrary()
 		if err == nil {
-			return doctor.Finding{Area: "stores", Subject: "ClickHouse engine", Level: doctor.OK, What: "is " + path}
+			return []doctor.Finding{{Area: "stores", Subject: "ClickHouse engine", Level: doctor.OK, What: "is " + path}}
 		}
-		return doctor.Answered("stores", "ClickHouse engine", err, "Install the package millrace-engine, or name a server in flowstore.store.servers.", "")
+		return []doctor.Finding{doctor.Answered("stores", "ClickHouse engine", err, "Install the package millrace-engine, or name a server in flowstore.store.servers.", "")}
 	}
+	if err := tables.Validate(); err != nil {
+		return []doctor.Finding{doctor.Answered("stores", "ClickHouse", err, "Correct flowstore.store.", "")}
+	}
+	for _, address := range tables.Servers {
+		one := tables
+		one.Servers = []string{address}
+		found = append(found, tablesOf(ctx, one))
+	}
+	return found
+}
+
+// tablesOf asks one server; one of a cluster also for its replicas.
+func tablesOf(ctx context.Context, one store.Configuration) doctor.Finding {
+	subject, runbook := "ClickHouse "+one.Servers[0], "MillraceInsertErrors"
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	db, err := store.Open(ctx, tables)
-	if err == nil {
-		err = db.Close()
+	db, err := store.Open(ctx, one)
+	if err != nil || one.Cluster == "" {
+		if err == nil {
+			err = db.Close()
+		}
+		return doctor.Answered("stores", subject, err, "Start the server, or correct flowstore.store.", runbook)
 	}
-	return doctor.Answered("stores", "ClickHouse "+tables.Servers[0], err, "Start the server, or correct flowstore.store.", "MillraceInsertErrors")
+	replicas, err := store.Replicas(ctx, db)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return doctor.Answered("stores", subject, err, "Give the user the right to read system.replicas.", runbook)
+	}
+	return ofCluster(subject, one.Cluster, replicas)
+}
+
+// ofCluster judges what a server of a cluster says of its replicas.
+func ofCluster(subject, cluster string, replicas []store.Replica) doctor.Finding {
+	f := doctor.Finding{Area: "stores", Subject: subject, Level: doctor.OK, What: "answers, is of cluster " + cluster + ", and " + store.Describe(replicas)}
+	for _, r := range replicas {
+		switch {
+		case r.ReadOnly:
+			f.Level, f.Do, f.Runbook = doctor.Wrong, "Start ZooKeeper or ClickHouse Keeper, or mend the server's way to it.", "MillraceInsertErrors"
+		case r.Behind() && f.Level == doctor.OK:
+			f.Level, f.Do = doctor.Warning, "Wait, and ask again. Where it stays behind: system.replication_queue of the server has the reason in last_exception."
+		}
+	}
+	if len(replicas) == 0 {
+		f.Level, f.Do = doctor.Warning, "Nothing is stored there yet. Where other servers have tables, make them here as docs/reference/clickhouse.md says."
+	}
+	return f
 }
 
 // Etcd asks a cluster, by a connection that the caller knows how to make.

@@ -203,7 +203,9 @@ key: {{ .folder }}/tls.key
 {{- end -}}
 {{- $store := dict "max_memory" (int64 .Values.clickhouse.maxMemory) "max_server_memory" (int64 .Values.clickhouse.maxServerMemory) -}}
 {{- if .Values.clickhouse.servers -}}
+{{- if and (gt (len .Values.clickhouse.servers) 1) (not .Values.clickhouse.cluster) }}{{ fail "several clickhouse.servers need clickhouse.cluster: without it each would have a part of the data" }}{{ end -}}
 {{- $store = dict "servers" .Values.clickhouse.servers "database" .Values.clickhouse.database "username" .Values.clickhouse.username "tls" .Values.clickhouse.tls -}}
+{{- if .Values.clickhouse.cluster }}{{ $_ := set $store "cluster" .Values.clickhouse.cluster }}{{ end -}}
 {{- if .Values.clickhouse.passwordSecret }}{{ $_ := set $store "password_file" "/etc/millrace-clickhouse/password" }}{{ end -}}
 {{- end -}}
 {{- $_ := set $config "flowstore" (dict "store" $store) -}}
