@@ -45,8 +45,6 @@ stopped for longer finds the lease lost and leads no more. A member of etcd that
 	}
 	fmt.Fprint(w, `
 Services in processes of their own find each other's replicas by `+"`endpoints`"+`, an entry of which is one URL or [a list that calls fail over in](../how-to/run-several-replicas.md). The command
-line takes several servers (`+"`--server A,B`"+`) and goes to one that runs.
-
-**Limits.** There is one ClickHouse server.
+line takes several servers (`+"`--server A,B`"+`) and goes to one that runs. ClickHouse is one server or several with all rows each ([several servers](clickhouse.md)).
 `)
 }

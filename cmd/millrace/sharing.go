@@ -37,7 +37,7 @@ func sharings() map[string]sharing {
 		"audit": {kind: stateless, test: "services/audit TestWritersDoNotFork",
 			decides: "each process appends to one chain, in a transaction that depends on its head"},
 		"flowstore": {kind: partitioned, test: "services/flowstore TestRedeliveredBatchesCountOnce",
-			decides: "Kafka gives each partition of flows, counters and VPN samples to one member of group `flowstore`; batches that come again are stored once. All need the same ClickHouse server (`store.servers`): with the engine inside the process each replica would have a part"},
+			decides: "Kafka gives each partition of flows, counters and VPN samples to one member of group `flowstore`; batches that come again are stored once. All need the same ClickHouse server or cluster (`store.servers`, `store.cluster`): with the engine inside the process each replica would have a part"},
 		"flow": {kind: partitioned, test: "collectors/flow TestAnExporterMovesToAnotherCollector",
 			decides: "where each exporter sends. Collectors tell each other templates and sampling rates (`flow/exporters/`), so that one that moves is understood at once"},
 		"telemetry": {kind: partitioned, members: telemetry.MembersPrefix, test: "collectors/telemetry TestReplicasShareTheRouters",

@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 		{"an unknown section of millrace.yaml", "config.puhs.x=1", "at '/config': additional properties 'puhs' not allowed"},
 		{"a mode that there is not", "nightly.mode=daily", "at '/nightly/mode': value must be one of"},
 		{"a time without minutes", "nightly.at=noon", "at '/nightly/at'"},
-		{"two ClickHouse servers", "clickhouse.servers={a:9000,b:9000}", "at '/clickhouse/servers': maxItems"},
+		{"two ClickHouse servers of no cluster", "clickhouse.servers={a:9000,b:9000}", "need clickhouse.cluster"},
 		{"routers without certificates", "inventory.devices[0].name=WR,inventory.devices[0].address=a:1", "inventory.devices needs inventoryTLSSecret"},
 		{"a router without an address", "inventory.devices[0].name=WR", "missing property 'address'"},
 		{"a job without a token", "nightly.mode=cronjob", "nightly.mode cronjob needs nightly.tokenSecret"},

@@ -26,8 +26,8 @@ const patience = 10 * time.Second
 // pause between two looks at replicas.
 const pause = 20 * time.Millisecond
 
-// ErrUncertain: an insert may have been stored or not. The same batch may be inserted again, with the same rows in the
-// same order, and is stored once.
+// ErrUncertain: an insert may have been stored or not. The same batch may be inserted again, with the same rows in
+// the same order, and is stored once.
 var ErrUncertain = errors.New("it is not known whether the rows were stored")
 
 // ErrBehind: no server that answers has all rows.
@@ -35,8 +35,8 @@ var ErrBehind = errors.New("no ClickHouse server that answers has all rows")
 
 type complete struct{}
 
-// Complete marks queries whose answer must have every row that was stored before: on a cluster they go to a server that
-// has them all, and fail with ErrBehind where there is none. Without it a query goes to a server that answers.
+// Complete marks queries whose answer must have every row that was stored before: on a cluster they go to a server
+// that has them all, and fail with ErrBehind where there is none. Without it a query goes to a server that answers.
 func Complete(ctx context.Context) context.Context { return context.WithValue(ctx, complete{}, true) }
 
 // IsComplete reports whether the query must see every row.
@@ -54,8 +54,8 @@ func openCluster(ctx context.Context, cfg Configuration) (DB, error) {
 	return c, nil
 }
 
-// try has one server after another do something, beginning with the one that did the last time. An error that the next
-// one would return as well ends it.
+// try has one server after another do something, beginning with the one that did the last time. An error that the
+// next one would return as well ends it.
 func (c *cluster) try(ctx context.Context, do func(*server) error) error {
 	first := c.current.Load()
 	var all []error
@@ -92,7 +92,8 @@ var ofServer = map[int32]bool{
 	999: true, // KEEPER_EXCEPTION
 }
 
-// elsewhere reports whether another server may take what one refused. What is no server's answer is a broken connection.
+// elsewhere reports whether another server may take what one refused. What is no server's answer is a broken
+// connection.
 func elsewhere(err error) bool {
 	var answer *clickhouse.Exception
 	return !errors.As(err, &answer) || ofServer[answer.Code]
@@ -135,7 +136,7 @@ func (c *cluster) Query(ctx context.Context, sql string, args ...any) (rows Rows
 	return rows, err
 }
 
-// Lookup implements DB. It sees what was written before it by way of any server that still runs.
+// Lookup implements DB. It sees what was written before it via any server that still runs.
 func (c *cluster) Lookup(ctx context.Context, sql string, args ...any) (rows Rows, err error) {
 	err = c.try(ctx, func(s *server) error {
 		if err := c.settle(ctx, s, sql); err != nil {

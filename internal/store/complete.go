@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// complete finds a server that has all that was in the logs when it was first asked. Without ZooKeeper no server knows
-// what others took, and there is none.
+// complete finds a server that has all that was in the logs when it was first asked. Without ZooKeeper no server
+// knows what others took, and there is none.
 func (c *cluster) complete(ctx context.Context, sql string) (*server, error) {
 	had := map[*member]map[string]uint64{}
 	for end := time.Now().Add(c.patience); ; {
@@ -89,8 +89,8 @@ func (c *cluster) settle(ctx context.Context, s *server, sql string) error {
 	}
 }
 
-// synchronize waits for the tables that a statement names. What a server says of its replicas is not enough: it counts
-// an entry of the log as read shortly before it counts the part as missing.
+// synchronize waits for the tables that a statement names. What a server says of its replicas is not enough: it
+// counts an entry of the log as read shortly before it counts the part as missing.
 func (c *cluster) synchronize(ctx context.Context, s *server, replicas []Replica, sql string) error {
 	ctx, cancel := context.WithTimeout(ctx, max(c.patience, leastPatience))
 	defer cancel()

@@ -11,16 +11,16 @@ var (
 	createTable = regexp.MustCompile(comments + `CREATE TABLE (?:IF NOT EXISTS )?)(\w+)(.*)$`)
 	dropTable   = regexp.MustCompile(comments + `DROP TABLE (?:IF EXISTS )?)(\w+)\s*$`)
 	mergeTree   = regexp.MustCompile(`ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?`)
-	// otherwise is what would have an effect on one server of a cluster only. ALTER TABLE is not of it: a replicated table
-	// brings it to its replicas itself, also to one that is away.
+	// otherwise is what would have an effect on one server of a cluster only. ALTER TABLE is not of it: a replicated
+	// table brings it to its replicas itself, also to one that is away.
 	otherwise = regexp.MustCompile(`(?i)` + comments + `)(CREATE|DROP|RENAME|TRUNCATE|ATTACH|DETACH|EXCHANGE)\s`)
 )
 
 // OnCluster is a statement as the servers of a cluster take it: tables are made and dropped on all of them, and each
 // server has a replica. All other statements stay as they are.
 //
-// The path is written out, so that a server that lost its disk finds the data of the others by the same statement; shard
-// and replica are macros of the server.
+// The path is written out, so that a server that lost its disk finds the data of the others by the same statement;
+// shard and replica are macros of the server.
 func OnCluster(sql, cluster, database string) (string, error) {
 	if m := createTable.FindStringSubmatch(sql); m != nil {
 		engine := mergeTree.FindStringSubmatchIndex(m[3])

@@ -26,8 +26,8 @@ func lookup(ctx context.Context, db DB, id uint64) (bool, error) {
 	return found, rows.Err()
 }
 
-// load stores batches, each as the flow store does: delivered until it is stored, left out where it is stored already,
-// and inserted again as it is where it may be.
+// load stores batches, each as the flow store does: delivered until it is stored, left out where it is stored
+// already, and inserted again as it is where it may be.
 type load struct {
 	db            DB
 	next          atomic.Uint64
@@ -81,8 +81,8 @@ func (l *load) read(stop context.Context) {
 	}
 }
 
-// TestNothingIsLostOrDoubledWhileServersComeAndGo kills one server, the other one and ZooKeeper under load, each without
-// a warning while it is needed.
+// TestNothingIsLostOrDoubledWhileServersComeAndGo kills one server, the other one and ZooKeeper under load, each
+// without a warning while it is needed.
 func TestNothingIsLostOrDoubledWhileServersComeAndGo(t *testing.T) {
 	pair := clickhouse.StartPair(t)
 	l := &load{db: openServers(t, pair.Addresses()...)}

@@ -11,8 +11,8 @@ type Replica struct {
 	Table string
 	// Missing is how many parts the server knows of and does not have yet.
 	Missing uint64
-	// LogEnd is the number of the newest entry of the table's log in ZooKeeper, and Read the number of the first one that
-	// the server has not read. Both are 0 while the log is empty.
+	// LogEnd is the number of the newest entry of the table's log in ZooKeeper, and Read the number of the first one
+	// that the server has not read. Both are 0 while the log is empty.
 	LogEnd, Read uint64
 	// ReadOnly: the server does not reach ZooKeeper; it neither takes rows nor hears of those that others took.
 	ReadOnly bool

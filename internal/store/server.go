@@ -142,9 +142,9 @@ func (s *server) major() (uint64, error) {
 	return v.Version.Major, nil
 }
 
-// atOnce has a server write the rows of an insert as they come. A server of today collects the rows of several inserts
-// by default, and then an insert is not one part, and the same one again is not known again. An old server has no such
-// setting.
+// atOnce has a server write the rows of an insert as they come. A server of today collects the rows of several
+// inserts by default, and then an insert is not one part, and the same one again is not known again. An old server
+// has no such setting.
 func (s *server) atOnce(ctx context.Context) (context.Context, error) {
 	major, err := s.major()
 	if err != nil || major < today {

@@ -16,8 +16,8 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// TestMigrationsOnACluster: each table of every migration is replicated, and the engine of today, which is no cluster,
-// parses what it would be given.
+// TestMigrationsOnACluster: each table of every migration is replicated, and the engine of today, which is no
+// cluster, parses what it would be given.
 func TestMigrationsOnACluster(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	db := *r.comp.db.Load()
@@ -48,8 +48,8 @@ func TestMigrationsOnACluster(t *testing.T) {
 	}
 }
 
-// unsure takes rows, does not say so at first, and has other rows in mind afterwards: what a server does that goes away,
-// and the one that takes its place.
+// unsure takes rows, does not say so at first, and has other rows in mind afterwards: what a server does that goes
+// away, and the one that takes its place.
 type unsure struct {
 	store.DB
 	failures []error

@@ -70,8 +70,8 @@ func startZooKeeper(t testing.TB) *ZooKeeper {
 	return z
 }
 
-// serves asks with the one short command that is allowed by default. ZooKeeper listens before it serves, and a server of
-// 18.16 that is turned away then ends by a null pointer at its first statement for the cluster.
+// serves asks with the one short command that is allowed by default. ZooKeeper listens before it serves, and a
+// server of 18.16 that is turned away then ends by a null pointer at its first statement for the cluster.
 func serves(conn net.Conn) bool {
 	if _, err := conn.Write([]byte("srvr")); err != nil {
 		return false
