@@ -108,7 +108,7 @@ func (c *cluster) Exec(ctx context.Context, sql string, args ...any) error {
 	return c.try(ctx, func(s *server) error { return s.Exec(ctx, sql, args...) })
 }
 
-// Insert implements DB. A server that took the rows of another one's failed insert says so by taking them once.
+// Insert implements DB. What one server took without saying so, the next one takes as stored already.
 func (c *cluster) Insert(ctx context.Context, b Batch) error {
 	uncertain := false
 	err := c.try(ctx, func(s *server) error {
