@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
@@ -70,9 +71,13 @@ func startZooKeeper(t testing.TB) *ZooKeeper {
 	return z
 }
 
+// answersWithin is how long a question may take: one that ZooKeeper accepts while it starts may get no answer.
+const answersWithin = 2 * time.Second
+
 // serves asks with the one short command that is allowed by default. ZooKeeper listens before it serves, and a
 // server of 18.16 that is turned away then ends by a null pointer at its first statement for the cluster.
 func serves(conn net.Conn) bool {
+	_ = conn.SetDeadline(time.Now().Add(answersWithin)) // fails where it is closed, as the next does
 	if _, err := conn.Write([]byte("srvr")); err != nil {
 		return false
 	}
