@@ -46,6 +46,9 @@ func (c *cluster) look(ctx context.Context, sql string, had map[*member]map[stri
 			empty = append(empty, s)
 		case had[m] != nil && whole(now, had[m]):
 			if err = c.synchronize(ctx, s, now, sql); err == nil {
+				err = prove(ctx, s, now, sql)
+			}
+			if err == nil {
 				return s, nil
 			}
 		}
@@ -58,7 +61,8 @@ func (c *cluster) look(ctx context.Context, sql string, had map[*member]map[stri
 }
 
 // settle waits until a server has what was in the logs when it was first asked, or until a replica is away, which it
-// cannot wait for. A server that does not reach ZooKeeper would not take rows either.
+// cannot wait for, and refuses it if it shows more than was stored. A server that does not reach ZooKeeper would not
+// take rows either.
 func (c *cluster) settle(ctx context.Context, s *server, sql string) error {
 	var had map[string]uint64
 	for end := time.Now().Add(c.patience); ; {
@@ -71,14 +75,8 @@ func (c *cluster) settle(ctx context.Context, s *server, sql string) error {
 		case had == nil:
 			had = ends(now)
 		}
-		if whole(now, had) {
-			err := c.synchronize(ctx, s, now, sql)
-			if err == nil {
-				return nil
-			}
-		}
-		if alone(now) {
-			return nil
+		if whole(now, had) && c.synchronize(ctx, s, now, sql) == nil || alone(now) {
+			return prove(ctx, s, now, sql)
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("%w: %s", ErrBehind, Describe(now))

@@ -9,6 +9,8 @@ import (
 // Replica is what a server says of one of its replicated tables.
 type Replica struct {
 	Table string
+	// Path is where ZooKeeper has what it knows of this replica.
+	Path string
 	// Missing is how many parts the server knows of and does not have yet.
 	Missing uint64
 	// LogEnd is the number of the newest entry of the table's log in ZooKeeper, and Read the number of the first one
@@ -29,7 +31,7 @@ func (r Replica) holds(entry uint64) bool {
 func (r Replica) Behind() bool { return !r.holds(r.LogEnd) }
 
 // The types of these columns changed between versions, hence the casts.
-const replicasSQL = `SELECT table, toUInt64(inserts_in_queue), toUInt64(log_max_index), toUInt64(log_pointer),
+const replicasSQL = `SELECT table, replica_path, toUInt64(inserts_in_queue), toUInt64(log_max_index), toUInt64(log_pointer),
 	toUInt64(is_readonly), toUInt64(total_replicas), toUInt64(active_replicas)
 	FROM system.replicas WHERE database = currentDatabase() ORDER BY table`
 
@@ -43,7 +45,7 @@ func Replicas(ctx context.Context, db DB) (out []Replica, err error) {
 	for rows.Next() {
 		var r Replica
 		var readOnly uint64
-		if err := rows.Scan(&r.Table, &r.Missing, &r.LogEnd, &r.Read, &readOnly, &r.Total, &r.Active); err != nil {
+		if err := rows.Scan(&r.Table, &r.Path, &r.Missing, &r.LogEnd, &r.Read, &readOnly, &r.Total, &r.Active); err != nil {
 			return nil, fmt.Errorf("read the state of replicas: %w", err)
 		}
 		r.ReadOnly = readOnly != 0

@@ -35,8 +35,9 @@ type Server struct {
 	// Addr is host:port of its native protocol.
 	Addr string
 
-	port int
-	dir  string
+	port  int
+	dir   string
+	relay *relay // nil without ZooKeeper
 }
 
 func newServer(t testing.TB) *Server {

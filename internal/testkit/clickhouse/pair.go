@@ -38,8 +38,9 @@ func StartPair(t testing.TB) *Pair {
 	for _, s := range p.Servers {
 		fmt.Fprintf(&replicas, "<replica><host>127.0.0.1</host><port>%d</port><user>millrace</user><password>secret</password></replica>", s.port)
 	}
-	host, port, _ := strings.Cut(p.ZooKeeper.addr, ":")
 	for i, s := range p.Servers {
+		s.relay = newRelay(t, p.ZooKeeper.addr)
+		host, port, _ := strings.Cut(s.relay.addr, ":")
 		s.configure(t, fmt.Sprintf(`<interserver_http_host>127.0.0.1</interserver_http_host><interserver_http_port>%d</interserver_http_port>
 			<zookeeper><node><host>%s</host><port>%s</port></node><session_timeout_ms>10000</session_timeout_ms></zookeeper>
 			<macros><shard>1</shard><replica>server%d</replica></macros>
