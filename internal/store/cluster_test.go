@@ -65,6 +65,7 @@ func rowsOf(t *testing.T, db DB) uint64 {
 }
 
 func TestACluster(t *testing.T) {
+	t.Parallel() // it waits for servers most of the time
 	pair := clickhouse.StartPair(t)
 	a, b := pair.Addresses()[0], pair.Addresses()[1]
 	db, reversed := openServers(t, a, b), openServers(t, b, a)

@@ -12,6 +12,7 @@ import (
 // its rows, and throws it away after five minutes if ZooKeeper never heard of it. Who took those rows for stored would
 // lose them, and who counted them would count them twice once they are stored again.
 func TestRowsThatZooKeeperDoesNotKnowAreNoRows(t *testing.T) {
+	t.Parallel() // it waits for servers most of the time
 	pair := clickhouse.StartPair(t)
 	a, b := pair.Servers[0], pair.Servers[1]
 	db := openServers(t, a.Addr, b.Addr)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
@@ -20,6 +21,9 @@ const Lib = "MILLRACE_ZOOKEEPER_LIB"
 
 // Cluster is what the pair calls itself.
 const Cluster = "pair"
+
+// queue is where ZooKeeper has the statements ON CLUSTER.
+const queue = "/clickhouse/task_queue/ddl"
 
 // Pair is two servers that are replicas of one shard.
 type Pair struct {
@@ -45,9 +49,10 @@ func StartPair(t testing.TB) *Pair {
 			<zookeeper><node><host>%s</host><port>%s</port></node><session_timeout_ms>10000</session_timeout_ms></zookeeper>
 			<macros><shard>1</shard><replica>server%d</replica></macros>
 			<remote_servers><%s><shard><internal_replication>true</internal_replication>%s</shard></%[5]s></remote_servers>
-			<distributed_ddl><path>/clickhouse/task_queue/ddl</path></distributed_ddl>`,
-			ports.Reserve(t), host, port, i+1, Cluster, &replicas))
+			<distributed_ddl><path>%[7]s</path></distributed_ddl>`,
+			ports.Reserve(t), host, port, i+1, Cluster, &replicas, queue))
 		s.Again(t)
+		await.True(t, s.Addr+" takes statements for the cluster", s.relay.worker.Load)
 	}
 	return p
 }
@@ -75,8 +80,7 @@ func startZooKeeper(t testing.TB) *ZooKeeper {
 // answersWithin is how long a question may take: one that ZooKeeper accepts while it starts may get no answer.
 const answersWithin = 2 * time.Second
 
-// serves asks with the one short command that is allowed by default. ZooKeeper listens before it serves, and a
-// server of 18.16 that is turned away then ends by a null pointer at its first statement for the cluster.
+// serves asks with the one short command that is allowed by default. ZooKeeper listens before it serves.
 func serves(conn net.Conn) bool {
 	_ = conn.SetDeadline(time.Now().Add(answersWithin)) // fails where it is closed, as the next does
 	if _, err := conn.Write([]byte("srvr")); err != nil {
