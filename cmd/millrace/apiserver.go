@@ -35,7 +35,7 @@ func newAPIServer(p *process) *apiServer {
 		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
 	}, []string{"reason"})
 	refused := func(reason string) { counter.WithLabelValues(reason).Inc() }
-	h := rpc.Guard{Hosts: p.ownNames(), Setting: "endpoints", Refused: refused}.Wrap(p.port(refused))
+	h := rpc.Patient{}.Wrap(rpc.Guard{Hosts: p.ownNames(), Setting: "endpoints", Refused: refused}.Wrap(p.port(refused)))
 	return &apiServer{
 		listener: p.own(), log: p.log, failed: p.fail,
 		server: &http.Server{

@@ -44,11 +44,14 @@ func (g Gate) Page(needs rights.Role, next http.Handler) http.Handler {
 
 // Wrap guards a handler. call names what a request asks of it; nil is for Connect services, where the path does.
 func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http.Handler {
-	if g.Who == nil {
-		return next
-	}
 	if call == nil {
 		call = func(r *http.Request) rights.Call { return rights.Of(r.URL.Path) }
+	}
+	if g.Who == nil {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			trusted(r, call(r))
+			next.ServeHTTP(w, r)
+		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := g.Who(r)
@@ -63,6 +66,9 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 		if no := rights.Decide(asked.Who, asked.Call); no != nil {
 			g.refuse(w, r, asked, string(no.Reason), connect.NewError(codeOf(no), no))
 			return
+		}
+		if asked.Who.Role > rights.Nobody {
+			trusted(r, asked.Call)
 		}
 		ctx := recorded(rights.With(r.Context(), asked.Who), g.Record, asked)
 		ctx = context.WithValue(ctx, refuserKey{}, func(reason string, request proto.Message, err error) {

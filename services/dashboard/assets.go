@@ -4,6 +4,7 @@ import (
 	"embed"
 	"io/fs"
 	"net/http"
+	"path"
 	"strings"
 )
 
@@ -29,14 +30,40 @@ func newAssets(files fs.FS) http.Handler {
 	}
 	server := http.FileServerFS(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		if !served(files, r.URL.Path) {
+			http.NotFound(w, r)
+			return
+		}
 		w.Header().Set("Cache-Control", cacheControl(r.URL.Path))
 		server.ServeHTTP(w, r)
 	})
 }
 
+// served reports whether a path is that of a file of the page, or of a folder with a page of its own: no list of a
+// folder's files is served, nothing hidden, and nothing by dots.
+func served(files fs.FS, asked string) bool {
+	name := strings.Trim(asked, "/")
+	if name == "" {
+		return true
+	}
+	if !fs.ValidPath(name) || strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
+		return false
+	}
+	info, err := fs.Stat(files, name)
+	if err == nil && info.IsDir() {
+		_, err = fs.Stat(files, path.Join(name, "index.html"))
+	}
+	return err == nil
+}
+
 // cacheControl keeps files whose name holds their hash, and asks again for the rest.
-func cacheControl(path string) string {
-	if strings.HasPrefix(path, "/assets/") {
+func cacheControl(of string) string {
+	if strings.HasPrefix(of, "/assets/") {
 		return "public, max-age=31536000, immutable"
 	}
 	return "no-cache"

@@ -44,6 +44,33 @@ func TestAssets(t *testing.T) {
 	}
 }
 
+// What is no file of the page is nowhere: no list of a folder, nothing hidden, nothing by dots, no name that is none.
+func TestOnlyThePageIsServed(t *testing.T) {
+	page := fstest.MapFS{"index.html": {}, ".gitkeep": {}, "assets/a.js": {}, "assets/.map": {}, "v1/docs/index.html": {}}
+	for path, want := range map[string]int{
+		"/": 200, "/index.html": 301, "/assets/a.js": 200, "/v1/docs/": 200, "/v1/docs": 301, "/assets/": 404, "/assets": 404, "/v1/": 404,
+		"/.gitkeep": 404, "/assets/.map": 404, "/assets/../index.html": 404, "/\xc0\xae": 404, "/none": 404, "/assets//a.js": 404,
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		r.URL.Path = path
+		newAssets(page).ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("GET %q: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+// A page takes nothing, and gives no tunnel.
+func TestPagesAreReadOnly(t *testing.T) {
+	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "PUT": 405, "TRACE": 405, "CONNECT": 405, "OPTIONS": 405} {
+		w := httptest.NewRecorder()
+		newAssets(fstest.MapFS{"index.html": {}}).ServeHTTP(w, httptest.NewRequest(method, "/", nil))
+		if w.Code != want || want == 405 && w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d %v, want %d", method, w.Code, w.Header(), want)
+		}
+	}
+}
+
 // TestEmbeddedPage holds whether or not the web was built before the tests.
 func TestEmbeddedPage(t *testing.T) {
 	files := dist()

@@ -163,7 +163,7 @@ func (c *Component) gateway() http.Handler {
 	mux.Handle("/", newAssets(dist()))
 	mux.Handle("GET "+docs, newAssets(dist())) // beside a REST API, which has the rest of /v1/
 	guard := rpc.Guard{Hosts: c.cfg.Hosts, Setting: "dashboard.hosts", Refused: refused}
-	return page(guard.Wrap(mux))
+	return page(rpc.Patient{}.Wrap(guard.Wrap(mux)))
 }
 
 // contentSecurityPolicy lets the page load nothing but its own files and talk to
