@@ -118,7 +118,9 @@ type calling struct {
 	from map[string]int
 }
 
-var quick = waits{dial: 300 * time.Millisecond, ping: 100 * time.Millisecond, answer: 300 * time.Millisecond}
+// soon asks early whether a server is there. The answer may take as long as the product waits for it: on a busy host a
+// server that is there is late, too.
+var soon = waits{dial: patience.dial, ping: 100 * time.Millisecond, answer: patience.answer}
 
 func newCalling(creds *tls.Config, addresses ...string) *calling {
 	c := &calling{base: addresses[0], from: map[string]int{}}
@@ -126,7 +128,7 @@ func newCalling(creds *tls.Config, addresses ...string) *calling {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.from[address]++
-	}}, quick)
+	}}, soon)
 	return c
 }
 

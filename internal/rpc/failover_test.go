@@ -38,6 +38,7 @@ func TestCallsGoOnToTheNextAddress(t *testing.T) {
 		for _, procedure := range []string{reads, changes} {
 			for _, only := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, procedure, only), func(t *testing.T) {
+					t.Parallel() // most of the time of some is the patience of a client
 					second := started(t)
 					first := tt.first(t)
 					c := newCalling(nil, first, second.URL)

@@ -30,13 +30,13 @@ func newAssets(files fs.FS) http.Handler {
 	}
 	server := http.FileServerFS(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !served(files, r.URL.Path) {
+			http.NotFound(w, r)
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-			return
-		}
-		if !served(files, r.URL.Path) {
-			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Cache-Control", cacheControl(r.URL.Path))

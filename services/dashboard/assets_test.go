@@ -60,7 +60,8 @@ func TestOnlyThePageIsServed(t *testing.T) {
 	}
 }
 
-// A page takes nothing, and gives no tunnel.
+// A page takes nothing, and gives no tunnel. A call of a service that is not here is a call of nothing (404): the page
+// asks so whether there are logins.
 func TestPagesAreReadOnly(t *testing.T) {
 	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "PUT": 405, "TRACE": 405, "CONNECT": 405, "OPTIONS": 405} {
 		w := httptest.NewRecorder()
@@ -68,6 +69,11 @@ func TestPagesAreReadOnly(t *testing.T) {
 		if w.Code != want || want == 405 && w.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("%s: %d %v, want %d", method, w.Code, w.Header(), want)
 		}
+	}
+	w := httptest.NewRecorder()
+	newAssets(fstest.MapFS{"index.html": {}}).ServeHTTP(w, httptest.NewRequest("POST", "/millrace.identity.v1.IdentityService/WhoAmI", nil))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("a call of nothing: %d, want 404", w.Code)
 	}
 }
 
