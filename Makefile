@@ -59,14 +59,14 @@ $(STAMPS)/boards: tools/boards/package-lock.json tools/setup/node.sh | packages
 	@PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund --prefix .cache/boards
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
+$(STAMPS)/kafka: tools/kafka/pom.xml tools/setup/jars.sh | packages
 	@echo "setup: Kafka, for tests"
-	@tools/kafka/fetch.sh
+	@tools/setup/jars.sh kafka
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/zookeeper: tools/zookeeper/pom.xml tools/zookeeper/fetch.sh | packages
+$(STAMPS)/zookeeper: tools/zookeeper/pom.xml tools/setup/jars.sh | packages
 	@echo "setup: ZooKeeper, for tests"
-	@tools/zookeeper/fetch.sh
+	@tools/setup/jars.sh zookeeper
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/gnmic_check/main.go tools/clients/requirements.txt tools/clients/fetch.sh | packages

@@ -178,10 +178,13 @@ func settled(t *testing.T, s *clickhouse.Server) DB {
 	t.Helper()
 	catchesUp(t, s.Addr)
 	db := single(t, s.Addr)
-	if prove(t.Context(), db, replicasOf(t, db), "flows") != nil { // ZooKeeper ended while it stored a part
+	switch err := prove(t.Context(), db, replicasOf(t, db), "flows"); {
+	case errors.Is(err, errUnproven): // ZooKeeper ended while it stored a part
 		s.Kill()
 		s.Again(t) // removes what else would be removed after minutes
 		catchesUp(t, s.Addr)
+	case err != nil:
+		t.Fatal(err)
 	}
 	if err := db.Exec(t.Context(), "SYSTEM SYNC REPLICA flows"); err != nil {
 		t.Fatal(err)

@@ -2,10 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// errUnproven: a server shows rows that it will throw away.
+var errUnproven = errors.New("ZooKeeper does not know some of its parts, which the server removes within minutes")
 
 // prove refuses a server that shows rows of a table in the statement of which ZooKeeper does not know. A server that
 // loses ZooKeeper while it stores a part keeps the part and says that its fate is unknown. If ZooKeeper never heard of
@@ -26,7 +30,7 @@ func prove(ctx context.Context, db DB, replicas []Replica, sql string) error {
 			return fmt.Errorf("read the parts of table %s in ZooKeeper: %w", r.Table, err)
 		}
 		if extra := unproven(active, known); len(extra) > 0 {
-			return fmt.Errorf("table %s has %d parts that ZooKeeper does not know, such as %s, which the server removes within minutes", r.Table, len(extra), extra[0])
+			return fmt.Errorf("table %s: %d parts, such as %s: %w", r.Table, len(extra), extra[0], errUnproven)
 		}
 	}
 	return nil

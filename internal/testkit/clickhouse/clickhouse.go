@@ -1,7 +1,7 @@
 // Package clickhouse runs real ClickHouse servers for tests: one, or a replicated pair with its ZooKeeper.
 //
-// In: the program clickhouse-server, and for a pair the jars that tools/zookeeper/fetch.sh fetched. Out: servers that
-// live as long as the test. Next: internal/store, internal/backup.
+// In: the program clickhouse-server, and for a pair the jars that tools/setup/jars.sh fetched. Out: servers that live
+// as long as the test. Next: internal/store, internal/backup.
 package clickhouse
 
 import (

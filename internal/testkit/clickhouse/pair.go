@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/internal/testkit/await"
-	"github.com/millrace/millrace/internal/testkit/checkout"
+	"github.com/millrace/millrace/internal/testkit/jars"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
@@ -69,7 +67,7 @@ func startZooKeeper(t testing.TB) *ZooKeeper {
 	z := &ZooKeeper{process{
 		args: []string{
 			"java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-			"-cp", classpath(t), "org.apache.zookeeper.server.ZooKeeperServerMain", properties,
+			"-cp", jars.Classpath(t, Lib, "zookeeper", "zookeeper-*.jar"), "org.apache.zookeeper.server.ZooKeeperServerMain", properties,
 		},
 		log: filepath.Join(dir, "log"), addr: addr, ready: serves,
 	}}
@@ -88,22 +86,4 @@ func serves(conn net.Conn) bool {
 	}
 	answer, err := io.ReadAll(conn)
 	return err == nil && strings.Contains(string(answer), "Mode: standalone")
-}
-
-func classpath(t testing.TB) string {
-	t.Helper()
-	if _, err := exec.LookPath("java"); err != nil {
-		t.Skip("java is missing: run 'make setup', or install openjdk-17-jre-headless")
-	}
-	lib := os.Getenv(Lib)
-	if lib == "" {
-		lib = filepath.Join(checkout.Root(t), ".cache", "zookeeper")
-	}
-	if jars, _ := filepath.Glob(filepath.Join(lib, "zookeeper-*.jar")); len(jars) == 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("ZooKeeper's jars are missing in %s, which 'make test' fetches", lib)
-		}
-		t.Skipf("ZooKeeper's jars are missing in %s: run 'make .cache/stamps/zookeeper' ('make test' does)", lib)
-	}
-	return filepath.Join(lib, "*")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/millrace/millrace/internal/testkit/jars"
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
@@ -60,7 +61,7 @@ func StartCluster(t testing.TB, ca *pki.Authority, hosts []Host) (nodes []*Broke
 	}
 	cluster, dir := newCluster(), t.TempDir()
 	for i, h := range hosts {
-		b := &Broker{TLSAddr: net.JoinHostPort(h.Address, "9093"), PKI: ca, classes: classpath(t), in: h.Run, ready: ready}
+		b := &Broker{TLSAddr: net.JoinHostPort(h.Address, "9093"), PKI: ca, classes: jars.Classpath(t, Lib, "kafka", "kafka_*.jar"), in: h.Run, ready: ready}
 		b.log = filepath.Join(dir, fmt.Sprint(i+1), "broker.log")
 		b.nodeOf(t, i+1, h.Address, strings.Join(voters, ","))
 		nodes = append(nodes, b)

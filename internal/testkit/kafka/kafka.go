@@ -1,7 +1,7 @@
 // Package kafka runs a real Kafka broker for tests: one node that is broker and
 // controller (KRaft), on loopback ports, with its data in the test's folder.
 //
-// In: the jars that tools/kafka/fetch.sh fetched.
+// In: the jars that tools/setup/jars.sh fetched.
 // Out: the address of a broker that lives as long as the test, and can go away and come back.
 // Next: internal/bus and tests against it.
 package kafka
@@ -23,7 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace/millrace/internal/testkit/await"
-	"github.com/millrace/millrace/internal/testkit/checkout"
+	"github.com/millrace/millrace/internal/testkit/jars"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/internal/testkit/standstill"
@@ -77,7 +77,7 @@ func StartOn(t testing.TB, host string) *Broker {
 
 func start(t testing.TB, b *Broker) *Broker {
 	t.Helper()
-	b.classes = classpath(t)
+	b.classes = jars.Classpath(t, Lib, "kafka", "kafka_*.jar")
 	dir := t.TempDir()
 	b.PKI, b.log = pki.New(t), filepath.Join(dir, "broker.log")
 	b.properties = b.configure(t, dir)
@@ -191,22 +191,6 @@ func (b *Broker) waitReady(t testing.TB) {
 func (b *Broker) tail() []byte {
 	log, _ := os.ReadFile(b.log) // for a failure message: as much as there is
 	return log[max(0, len(log)-4000):]
-}
-
-// classpath skips the test where the broker was not fetched.
-func classpath(t testing.TB) string {
-	t.Helper()
-	if _, err := exec.LookPath("java"); err != nil {
-		t.Skip("java is missing: run 'make setup', or install openjdk-17-jre-headless")
-	}
-	lib := os.Getenv(Lib)
-	if lib == "" {
-		lib = filepath.Join(checkout.Root(t), ".cache", "kafka")
-	}
-	if jars, _ := filepath.Glob(filepath.Join(lib, "kafka_*.jar")); len(jars) == 0 {
-		t.Skipf("Kafka's jars are missing in %s: run 'make .cache/stamps/kafka' ('make test' does)", lib)
-	}
-	return filepath.Join(lib, "*")
 }
 
 // newCluster is the id of a cluster.
