@@ -30,9 +30,10 @@ func (r Replica) holds(entry uint64) bool {
 // Behind reports whether the replica lacks rows that others may have.
 func (r Replica) Behind() bool { return !r.holds(r.LogEnd) }
 
-// The types of these columns changed between versions, hence the casts.
+// The types of these columns changed between versions, hence the casts. A server whose session with ZooKeeper has
+// expired reports 0 for all that ZooKeeper has, as if the log were empty.
 const replicasSQL = `SELECT table, replica_path, toUInt64(inserts_in_queue), toUInt64(log_max_index), toUInt64(log_pointer),
-	toUInt64(is_readonly), toUInt64(total_replicas), toUInt64(active_replicas)
+	toUInt64(is_readonly OR is_session_expired), toUInt64(total_replicas), toUInt64(active_replicas)
 	FROM system.replicas WHERE database = currentDatabase() ORDER BY table`
 
 // Replicas are those of a server.
