@@ -15,6 +15,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/threerouters"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -26,7 +27,7 @@ import (
 func TestPagesThatAreOpenedAtOnce(t *testing.T) {
 	program.NeedLibrary(t)
 	folder, host := t.TempDir(), program.OwnHost()
-	writeInventory(t, folder)
+	threerouters.Write(t, folder)
 	file := filepath.Join(folder, "millrace.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, config, folder, host), 0o600); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,11 @@ func (p Patient) Wrap(next http.Handler) http.Handler {
 		p.Body = BodyPatience
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A request in chunks may have had a Content-Length too, which net/http removes. Nothing more is read on its
+		// connection (RFC 9112, section 6.1): a proxy that obeyed the length takes what follows for the body.
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return

@@ -105,3 +105,19 @@ func TestCallsMayTakeLongerThanTheirBodies(t *testing.T) {
 		t.Errorf("the caller's context ended: %v", err)
 	}
 }
+
+// Of a request with two lengths, what follows on its connection is a part of it to a proxy that obeyed the other one.
+func TestNothingFollowsARequestInChunks(t *testing.T) {
+	c, err := net.Dial("tcp", patientPort(t, time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", reads)
+	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	all := make(chan string, 1)
+	go func() { raw, _ := io.ReadAll(c); all <- string(raw) }()
+	if got := await.Value(t, "the connection ends", all); strings.Count(got, "HTTP/1.1 ") != 1 {
+		t.Errorf("%q, want one answer", got)
+	}
+}
