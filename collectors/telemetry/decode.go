@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"crypto/rand"
 	"strings"
 	"time"
 
@@ -60,9 +59,9 @@ func timeOf(n *gnmi.Notification, now time.Time) (at time.Time, wrong bool) {
 	return at, false
 }
 
-// decoded is the content of a notification: nil where that is no counter.
+// decoded is the content of a notification: none where that is no counter.
 type decoded struct {
-	batch *telemetryv1.CounterBatch
+	counters []*telemetryv1.Counter
 	// unreadable counts counters whose path or value could not be parsed.
 	unreadable int
 	// wrongTime is set where the counters have the time of their arrival, because the router's timestamp is
@@ -70,10 +69,9 @@ type decoded struct {
 	wrongTime bool
 }
 
-func decode(device string, n *gnmi.Notification, now time.Time) (d decoded) {
+func decode(n *gnmi.Notification, now time.Time) (d decoded) {
 	t, wrong := timeOf(n, now)
 	at := timestamppb.New(t)
-	var counters []*telemetryv1.Counter
 	for _, u := range n.GetUpdate() {
 		p := gnmiclient.Join(n.GetPrefix(), u.GetPath())
 		elems := p.GetElem()
@@ -86,11 +84,8 @@ func decode(device string, n *gnmi.Notification, now time.Time) (d decoded) {
 			d.unreadable++
 			continue
 		}
-		counters = append(counters, &telemetryv1.Counter{Path: path, Value: value, Time: at})
+		d.counters = append(d.counters, &telemetryv1.Counter{Path: path, Value: value, Time: at})
 	}
-	if len(counters) > 0 {
-		d.batch = &telemetryv1.CounterBatch{BatchId: rand.Text(), Device: device, Counters: counters}
-		d.wrongTime = wrong
-	}
+	d.wrongTime = wrong && len(d.counters) > 0
 	return d
 }

@@ -211,8 +211,8 @@ func TestPrefixesOfNotificationsArePartOfThePath(t *testing.T) {
 		Prefix: gnmiclient.MustPath("/interfaces/interface[name=ge-er]"),
 		Update: []*gnmi.Update{update("/state/counters/out-octets", 3)},
 	}
-	d := decode("wr", n, time.Unix(5, 0))
-	if d.unreadable != 0 || d.batch.GetCounters()[0].GetPath() != octets || d.batch.GetCounters()[0].GetTime().GetSeconds() != 5 {
+	d := decode(n, time.Unix(5, 0))
+	if d.unreadable != 0 || d.counters[0].GetPath() != octets || d.counters[0].GetTime().GetSeconds() != 5 {
 		t.Errorf("decoded %+v", d)
 	}
 }
@@ -233,12 +233,12 @@ func TestTimesThatCannotBeAreThoseOfArrival(t *testing.T) {
 		{"no time", time.Unix(0, 0), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := decode("wr", &gnmi.Notification{Timestamp: c.at.UnixNano(), Update: []*gnmi.Update{update(octets, 3)}}, now)
+			d := decode(&gnmi.Notification{Timestamp: c.at.UnixNano(), Update: []*gnmi.Update{update(octets, 3)}}, now)
 			want := c.at
 			if c.wrong || c.at.Unix() == 0 {
 				want = now
 			}
-			if got := d.batch.GetCounters()[0].GetTime().AsTime(); !got.Equal(want) || d.wrongTime != c.wrong {
+			if got := d.counters[0].GetTime().AsTime(); !got.Equal(want) || d.wrongTime != c.wrong {
 				t.Errorf("stored under %s, wrong %v; want %s, %v", got, d.wrongTime, want, c.wrong)
 			}
 		})

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -96,6 +97,8 @@ func refused(err error) bool {
 
 var errSilent = errors.New("the stream brings nothing any more")
 
+func silent(silence time.Duration) error { return fmt.Errorf("%w for %s", errSilent, silence) }
+
 // follow publishes samples until the stream ends or falls silent.
 func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []string, arrived func()) error {
 	sub, err := gnmiclient.Sample(w.c.cfg.Interval, list...)
@@ -104,19 +107,20 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(w.c.silence, func() { cancel(errSilent) })
-	defer watchdog.Stop()
+	gathered := gather(ctx, w.c.silence, w.publish, cancel)
 	err = client.Subscribe(ctx, sub, func(r *gnmi.SubscribeResponse) error {
-		watchdog.Stop() // a bus without room holds us up, and not the router
-		defer watchdog.Reset(w.c.silence)
 		if r.GetUpdate() == nil {
 			return nil
 		}
 		arrived()
-		return w.publish(ctx, r.GetUpdate())
+		return gathered.add(ctx, w.decode(r.GetUpdate()))
 	})
-	if errors.Is(context.Cause(ctx), errSilent) {
-		return fmt.Errorf("%w for %s", errSilent, w.c.silence)
+	cause := context.Cause(ctx)
+	if err := gathered.end(ctx); err != nil {
+		w.c.deps.Log.WarnContext(ctx, "the last counters of a stream are lost", "device", w.device.Name, "error", err)
+	}
+	if cause != nil {
+		return cause
 	}
 	if err == nil {
 		return errors.New("the router ended the stream")
@@ -124,20 +128,21 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 	return err
 }
 
-func (w *watcher) publish(ctx context.Context, n *gnmi.Notification) error {
-	d := decode(w.device.Name, n, time.Now())
+func (w *watcher) decode(n *gnmi.Notification) []*telemetryv1.Counter {
+	d := decode(n, time.Now())
 	w.c.metrics.unreadable.WithLabelValues(w.device.Name).Add(float64(d.unreadable))
-	batch := d.batch
-	if batch == nil {
-		return nil
-	}
 	if d.wrongTime {
 		w.c.metrics.wrongTimes.WithLabelValues(w.device.Name).Inc()
 	}
+	return d.counters
+}
+
+func (w *watcher) publish(ctx context.Context, counters []*telemetryv1.Counter) error {
+	batch := &telemetryv1.CounterBatch{BatchId: rand.Text(), Device: w.device.Name, Counters: counters}
 	if err := w.c.deps.Bus.Publish(ctx, bus.TopicTelemetry, w.device.Name, batch); err != nil {
 		return err
 	}
-	w.c.metrics.counters.WithLabelValues(w.device.Name).Add(float64(len(batch.GetCounters())))
+	w.c.metrics.counters.WithLabelValues(w.device.Name).Add(float64(len(counters)))
 	w.got(ctx)
 	return nil
 }

@@ -14,14 +14,19 @@ import (
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
 
-// read is one reading of everything: interfaces of all routers at once, then
-// link-state databases from as few routers as show all areas. insist ignores
-// the backoff of routers that did not answer.
-func (c *Component) read(ctx context.Context, insist bool) error {
+// everyone is of which routers the interfaces are read on request; due leaves out those that did not answer and are to
+// be left alone for a while.
+func everyone(*router) bool { return true }
+
+func due(r *router) bool { return time.Now().After(r.next) }
+
+// read is one reading: interfaces of the chosen routers at once, then link-state databases from as few routers as show
+// all areas.
+func (c *Component) read(ctx context.Context, chosen func(*router) bool) error {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	started := time.Now()
-	c.readInterfaces(ctx, insist)
+	c.readInterfaces(ctx, chosen)
 	areas, err := c.readAreas(ctx)
 	interfaces := map[string][]topo.Interface{}
 	for _, r := range c.routers {
@@ -34,10 +39,10 @@ func (c *Component) read(ctx context.Context, insist bool) error {
 	return err
 }
 
-func (c *Component) readInterfaces(ctx context.Context, insist bool) {
+func (c *Component) readInterfaces(ctx context.Context, chosen func(*router) bool) {
 	var wg sync.WaitGroup
 	for _, r := range c.routers {
-		if insist || time.Now().After(r.next) {
+		if chosen(r) {
 			wg.Go(func() { r.readInterfaces(ctx) })
 		}
 	}

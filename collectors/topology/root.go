@@ -1,8 +1,9 @@
 // Package topology reads the network from the routers' own link-state database.
 //
 // In: the inventory; gNMI Get of the OSPF database from one router per area and
-// of interfaces from every router. Out: TopologySnapshot on the bus, keyed by
-// area, whenever something changed and every 20 s; events for routers and links. Next:
+// of interfaces from every router, in intervals and when a router tells that a
+// port has changed. Out: TopologySnapshot on the bus, keyed by area, whenever
+// something changed and every 20 s; events for routers and links. Next:
 // services/paths, which computes on it, and services/dashboard.
 package topology
 
@@ -59,6 +60,7 @@ type Component struct {
 	leads     bool
 	loops     lifecycle.Loops
 	turns     turns
+	ports     *waker
 }
 
 // New checks the configuration and is otherwise inert.
@@ -68,7 +70,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	c := &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), published: map[string]topo.Snapshot{},
-		events: events.NewPublisher(deps.Bus, deps.Log),
+		events: events.NewPublisher(deps.Bus, deps.Log), ports: newWaker(),
 	}
 	c.lead(deps)
 	for _, d := range deps.Inventory.Devices {
@@ -81,6 +83,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
 	c.loops.Every(c.cfg.look(), c.turn)
+	c.loops.Go(c.hurry)
 	return nil
 }
 
@@ -110,7 +113,7 @@ type api struct{ c *Component }
 
 // Refresh implements TopologyCollectorService.
 func (a *api) Refresh(ctx context.Context, _ *connect.Request[topologyv1.RefreshRequest]) (*connect.Response[topologyv1.RefreshResponse], error) {
-	if err := a.c.read(ctx, true); err != nil {
+	if err := a.c.read(ctx, everyone); err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
 	}
 	return connect.NewResponse(&topologyv1.RefreshResponse{Snapshot: a.c.joined().ToProto()}), nil

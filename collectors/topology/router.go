@@ -2,12 +2,13 @@ package topology
 
 import (
 	"context"
-	"github.com/millrace/millrace/internal/events"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/gnmiclient"
 	"github.com/millrace/millrace/internal/topo"
 )
@@ -24,6 +25,8 @@ type router struct {
 	tried bool
 	wait  *backoff.ExponentialBackOff
 	next  time.Time
+	// listening is true while the router can tell of its ports, mute once it has refused to.
+	listening, mute atomic.Bool
 }
 
 func newRouter(c *Component, d device.Device) *router {
@@ -42,6 +45,13 @@ func (r *router) readInterfaces(ctx context.Context) {
 		}
 	}
 	r.note(ctx, err)
+	if err == nil && r.c.leads && !r.mute.Load() && r.listening.CompareAndSwap(false, true) {
+		client := r.client
+		r.c.loops.Go(func(ctx context.Context) {
+			defer r.listening.Store(false)
+			r.listen(ctx, client)
+		})
+	}
 }
 
 // readTED reads the link-state database of all areas the router is in.
@@ -93,5 +103,6 @@ func (r *router) close() {
 	if r.client != nil {
 		r.client.Close()
 		r.client = nil
+		r.mute.Store(false)
 	}
 }

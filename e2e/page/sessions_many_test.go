@@ -44,11 +44,11 @@ func TestPagesThatAreOpenedAtOnce(t *testing.T) {
 		err := admin.topology(ctx)
 		return err == nil, err
 	})
-	before := processorSeconds(t, up.Pid())
+	before := up.ProcessorSeconds(t)
 	begin := time.Now()
 	whole := together(t, "opens", all, func(s *session) error { return s.open(ctx) })
 	took := time.Since(begin)
-	report(t, all, took, processorSeconds(t, up.Pid())-before)
+	report(t, all, took, up.ProcessorSeconds(t)-before)
 	freeze := &pushv1.FreezeRequest{Router: "wr", Reason: "an event for every page"}
 	if _, err := pushv1connect.NewChangeServiceClient(admin.client, base).Freeze(ctx, connect.NewRequest(freeze)); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestPagesThatAreOpenedAtOnce(t *testing.T) {
 	begin = time.Now()
 	whole = min(whole, together(t, "sees an event", all, func(s *session) error { return s.sees("routers-frozen", "wr") }))
 	t.Logf("the next event was at all pages after %s; %d of %d pages served whole; peak memory of the process %s",
-		time.Since(begin).Round(time.Millisecond), whole, len(all), peakMemory(t, up.Pid()))
+		time.Since(begin).Round(time.Millisecond), whole, len(all), up.PeakMemory(t))
 }
 
 // logIn is admin's session by the link that the program printed, and sessions by links of its own.
@@ -120,31 +120,4 @@ func report(t *testing.T, all []*session, took time.Duration, cpu float64) {
 	}
 	t.Logf("%d pages opened at once within %s: median %s, 95 %% %s, last %s; %.1f CPU s of the process",
 		len(all), took.Round(time.Millisecond), at(0.5), at(0.95), at(1), cpu)
-}
-
-// processorSeconds are what a process has used, proc_pid_stat(5), where a second has 100 ticks.
-func processorSeconds(t *testing.T, pid int) float64 {
-	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-	var user, system float64
-	if _, err := fmt.Sscan(after[11]+" "+after[12], &user, &system); err != nil {
-		t.Fatal(err)
-	}
-	return (user + system) / 100
-}
-
-// peakMemory is the most that a process had in memory, proc_pid_status(5).
-func peakMemory(t *testing.T, pid int) string {
-	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
-	line, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimSpace(line)
 }

@@ -17,7 +17,14 @@ type committer[T any] struct {
 	// expected is how many messages came together the last time, and so how many handlers there are that get any: of
 	// the workers of a Kafka group only as many as the topic has partitions.
 	expected int
+	// inserts counts up to growEvery, where grows is set.
+	grows   bool
+	inserts int
 }
+
+// growEvery is how many inserts wait for as many messages as came together the last time, until one waits for twice as
+// many: messages that come steadily would go on alone, a small insert each, and every small insert is merged later.
+const growEvery = 8
 
 type pending[T any] struct {
 	item T
@@ -66,7 +73,7 @@ func (c *committer[T]) gather(ctx context.Context, first pending[T]) []pending[T
 	full := func() bool { return rows >= c.maxRows || len(group) >= c.workers }
 	timer := time.NewTimer(c.linger)
 	defer timer.Stop()
-	for over := false; !over && !full() && len(group) < c.expected; {
+	for over, want := false, c.want(); !over && !full() && len(group) < want; {
 		select {
 		case p := <-c.queue:
 			group, rows = append(group, p), rows+p.rows
@@ -88,6 +95,14 @@ func (c *committer[T]) gather(ctx context.Context, first pending[T]) []pending[T
 		c.expected = len(group)
 	}
 	return group
+}
+
+// want is for how many messages the next insert waits.
+func (c *committer[T]) want() int {
+	if c.inserts++; !c.grows || c.inserts%growEvery != 0 {
+		return c.expected
+	}
+	return 2 * max(c.expected, 1)
 }
 
 func (c *committer[T]) commit(ctx context.Context, group []pending[T]) {

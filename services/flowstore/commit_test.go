@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -82,5 +83,34 @@ func TestAnInsertWaitsForAsManyAsCameTogether(t *testing.T) {
 		if got := len(c.gather(t.Context(), pending[int]{rows: 1})); got != tt.got {
 			t.Errorf("with %d more messages and a linger of %s an insert has %d, want %d", tt.come, tt.linger, got, tt.got)
 		}
+	}
+}
+
+// TestInsertsGrowWhileMessagesComeSteadily: a message every 10 ms finds no other one waiting, as with 1,000 routers.
+func TestInsertsGrowWhileMessagesComeSteadily(t *testing.T) {
+	const messages, workers = 1000, 16
+	for grows, most := range map[bool]int{false: messages, true: 2 * messages / workers} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			inserts, stored := 0, 0
+			c := newCommitter(Configuration{Workers: workers, MaxRows: 1_000_000, Linger: 200 * time.Millisecond}, func(_ context.Context, items []int) error {
+				inserts, stored = inserts+1, stored+len(items)
+				time.Sleep(5 * time.Millisecond)
+				return nil
+			})
+			c.grows = grows
+			var all, loop sync.WaitGroup
+			loop.Go(func() { c.run(ctx) })
+			for i := range messages {
+				all.Go(func() { _ = c.store(ctx, i, 1) }) // what is stored is counted
+				time.Sleep(10 * time.Millisecond)
+			}
+			all.Wait()
+			end()
+			loop.Wait()
+			if stored != messages || inserts > most || !grows && inserts < messages/2 {
+				t.Errorf("growing %t: %d messages in %d inserts, want %d in at most %d", grows, stored, inserts, messages, most)
+			}
+		})
 	}
 }

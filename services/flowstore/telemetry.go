@@ -8,6 +8,10 @@ import (
 	"github.com/millrace/millrace/internal/store"
 )
 
+// telemetryLinger is how long counters wait at most for as many messages as came together the last time. Messages are
+// small, one sample of one router, and nobody misses counters that are a fifth of a second late.
+const telemetryLinger = 200 * time.Millisecond
+
 // counter is one reading of one counter of one device.
 type counter struct {
 	device, path string

@@ -1,10 +1,12 @@
 package program
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -133,4 +135,31 @@ func Until(t testing.TB, what string, ask func() (done bool, state any)) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// ProcessorSeconds are what the process has used, proc_pid_stat(5), where a second has 100 ticks.
+func (p *Process) ProcessorSeconds(t *testing.T) float64 {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+	var user, system float64
+	if _, err := fmt.Sscan(after[11]+" "+after[12], &user, &system); err != nil {
+		t.Fatal(err)
+	}
+	return (user + system) / 100
+}
+
+// PeakMemory is the most that the process had in memory, proc_pid_status(5).
+func (p *Process) PeakMemory(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
 }
