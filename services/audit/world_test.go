@@ -144,10 +144,15 @@ func (w *world) list(t testing.TB, q *auditv1.ListRequest) *auditv1.ListResponse
 	return r.Msg
 }
 
-// settle waits until everything is written.
+// settle waits until everything is written, and what is too old is dropped: an attempt holds the tail until both are
+// done.
 func (w *world) settle(t testing.TB) {
 	t.Helper()
-	await.True(t, "nothing waits to be written", func() bool { return len(w.writer.batch()) == 0 })
+	await.True(t, "nothing waits to be written", func() bool {
+		w.writer.tail.mu.Lock()
+		defer w.writer.tail.mu.Unlock()
+		return len(w.writer.batch()) == 0
+	})
 }
 
 // kept is all that etcd has.
