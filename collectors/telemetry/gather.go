@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +23,8 @@ type gatherer struct {
 	publish func(context.Context, []*telemetryv1.Counter) error
 	// silence is how long the stream may bring nothing.
 	silence time.Duration
+	// hurry ends the wait of a message that the timer sends.
+	hurry context.CancelFunc
 
 	mu       sync.Mutex
 	counters []*telemetryv1.Counter
@@ -34,7 +35,8 @@ type gatherer struct {
 
 // gather is for one stream: failed gets the error of a message that the timer sent, and that the stream is silent.
 func gather(ctx context.Context, silence time.Duration, publish func(context.Context, []*telemetryv1.Counter) error, failed func(error)) *gatherer {
-	g := &gatherer{publish: publish, silence: silence}
+	ctx, hurry := context.WithCancel(ctx)
+	g := &gatherer{publish: publish, silence: silence, hurry: hurry}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.watchdog = time.AfterFunc(silence, func() { failed(silent(silence)) })
@@ -69,6 +71,7 @@ func (g *gatherer) flush(ctx context.Context) error {
 
 // end sends what is left of a stream that has ended, also when its reader was asked to stop.
 func (g *gatherer) end(ctx context.Context) error {
+	g.hurry()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMessage)
 	defer cancel()
 	defer g.watchdog.Stop()
@@ -79,12 +82,13 @@ func (g *gatherer) send(ctx context.Context) error {
 	g.timer.Stop()
 	g.watchdog.Stop()
 	defer g.watchdog.Reset(g.silence)
-	counters := g.counters
-	g.counters = nil
-	for some := range slices.Chunk(counters, maxCounters) {
-		if err := g.publish(ctx, some); err != nil {
-			return err
+	for len(g.counters) > 0 {
+		n := min(len(g.counters), maxCounters)
+		if err := g.publish(ctx, g.counters[:n:n]); err != nil {
+			return err // what was not taken is left for the end
 		}
+		g.counters = g.counters[n:]
 	}
+	g.counters = nil
 	return nil
 }

@@ -63,15 +63,29 @@ func TestWhatComesWithinAMomentIsOneMessage(t *testing.T) {
 
 // A reader that is asked to stop has taken counters that nobody sends again.
 func TestTheLastCountersAreSent(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	var m messages
-	g := gather(ctx, time.Hour, m.publish, func(error) {})
-	if err := g.add(ctx, make([]*telemetryv1.Counter, 3)); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	if err := g.end(ctx); err != nil || !slices.Equal(m.sizes, []int{3}) {
-		t.Errorf("messages of %d, %v; want one of 3", m.sizes, err)
+	for name, waited := range map[string]time.Duration{"that wait for others": 0, "that wait for the bus": 2 * linger} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				var m messages
+				full := waited > 0
+				g := gather(ctx, time.Hour, func(ctx context.Context, counters []*telemetryv1.Counter) error {
+					if full { // until the wait is given up
+						full = false
+						<-ctx.Done()
+					}
+					return m.publish(ctx, counters)
+				}, func(error) {})
+				if err := g.add(ctx, make([]*telemetryv1.Counter, 3)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(waited)
+				stop()
+				if err := g.end(ctx); err != nil || !slices.Equal(m.sizes, []int{3}) {
+					t.Errorf("messages of %d, %v; want one of 3", m.sizes, err)
+				}
+			})
+		})
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *Component) turn(ctx context.Context) {
 	if c.leader != nil && now.Before(c.turns.back) || !c.reads(ctx) || !c.turns.due(now, c.cfg) {
 		return
 	}
-	err := c.read(ctx, due)
+	err := c.read(ctx, regular)
 	if ctx.Err() != nil {
 		return
 	}

@@ -32,7 +32,7 @@ func TestOneReplicaReads(t *testing.T) {
 		t.Errorf("the replica that does not lead published %d messages", n)
 	}
 	// What somebody requests of it is read and published, without events, which the leader raised.
-	if err := second.read(t.Context(), everyone); err != nil {
+	if err := second.read(t.Context(), requested); err != nil {
 		t.Fatal(err)
 	}
 	next(t, second.snapshots)

@@ -2,6 +2,8 @@ package topology
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,7 +29,8 @@ const apart = time.Second
 
 // changes are the routers of which ports have changed, and the readings that are still to come.
 type changes struct {
-	routers []string
+	// routers have the number of readings that look at each of them still.
+	routers map[string]int
 	// since is when the ports changed, done how many of the readings after that have begun, and began when the last one
 	// did, of these or of those before.
 	since, began time.Time
@@ -37,9 +40,11 @@ type changes struct {
 // note takes a change of a router's port. The readings begin anew where one of them has begun: it may have been before
 // the change.
 func (c changes) note(router string, now time.Time) changes {
-	if !slices.Contains(c.routers, router) {
-		c.routers = append(slices.Clip(c.routers), router)
+	c.routers = maps.Clone(c.routers)
+	if c.routers == nil {
+		c.routers = map[string]int{}
 	}
+	c.routers[router] = len(readings)
 	if c.since.IsZero() || c.done > 0 {
 		c.since, c.done = now, 0
 	}
@@ -56,12 +61,16 @@ func (c changes) wait(now time.Time) time.Duration {
 
 // read is for a reading that begins: whose ports it looks at, and what is left to do.
 func (c changes) read(now time.Time) (routers []string, left changes) {
-	if c.done+1 == len(readings) {
-		return c.routers, changes{began: now}
+	left = changes{routers: map[string]int{}, since: c.since, began: now, done: c.done + 1}
+	for name, n := range c.routers {
+		if n > 1 {
+			left.routers[name] = n - 1
+		}
 	}
-	left = c
-	left.done, left.began = c.done+1, now
-	return c.routers, left
+	if left.done == len(readings) {
+		left = changes{began: now}
+	}
+	return slices.Sorted(maps.Keys(c.routers)), left
 }
 
 // waker has changes come to the loop that reads.
@@ -97,8 +106,14 @@ func (w *waker) read() (routers []string) {
 	return routers
 }
 
-// hurry reads whenever ports have changed, until ctx ends.
+// hurried bounds what one router may take in such a reading. The one whose database is read may be the one that has
+// lost its power: then the next one's is.
+const hurried = 2 * time.Second
+
+// hurry reads whenever ports have changed, until ctx ends. It never takes the lead: that is for turns, which know when
+// to leave it to others.
 func (c *Component) hurry(ctx context.Context) {
+	broken := false
 	for {
 		var next <-chan time.Time
 		if d := c.ports.wait(); d >= 0 {
@@ -112,33 +127,77 @@ func (c *Component) hurry(ctx context.Context) {
 		case <-next:
 		}
 		names := c.ports.read()
-		if !c.reads(ctx) {
+		if c.leader != nil && !c.leader.Held() {
 			continue
 		}
-		err := c.read(ctx, func(r *router) bool { return slices.Contains(names, r.device.Name) })
-		if err != nil && ctx.Err() == nil {
+		err := c.read(ctx, reading{
+			of:      func(r *router) bool { return due(r) && slices.Contains(names, r.device.Name) },
+			timeout: min(hurried, c.cfg.Timeout), listens: true,
+		})
+		if err != nil && ctx.Err() == nil && !broken {
 			c.deps.Log.WarnContext(ctx, "topology not read after ports have changed", "routers", names, "error", err)
 		}
+		broken = err != nil
 	}
 }
 
-// listen has a router tell of its ports for as long as the connection lasts; one that cannot is read in intervals.
-func (r *router) listen(ctx context.Context, client *gnmiclient.Client) {
+// briefly is how soon after its begin a stream ends that is not asked for again for as long as pause.
+const briefly, pause = 10 * time.Second, time.Minute
+
+// hear has a router tell of its ports, where it does not yet, and has not refused to.
+func (r *router) hear() {
+	last := r.brief.Load()
+	if r.mute.Load() || last != nil && time.Since(*last) < pause || !r.listening.CompareAndSwap(false, true) {
+		return
+	}
+	client := r.client
+	r.c.loops.Go(func(ctx context.Context) {
+		defer r.listening.Store(false)
+		began := time.Now()
+		err := r.listen(ctx, client)
+		if ctx.Err() != nil {
+			return
+		}
+		switch status.Code(err) {
+		case codes.Canceled: // the connection was closed
+			return
+		case codes.Unimplemented, codes.InvalidArgument, codes.NotFound:
+			r.mute.Store(true)
+		default:
+			if time.Since(began) >= briefly {
+				return
+			}
+			ended := time.Now()
+			r.brief.Store(&ended)
+		}
+		r.c.deps.Log.InfoContext(ctx, "router does not tell of its ports; they are read in intervals", "device", r.device.Name, "error", err)
+	})
+}
+
+// listen notes each change of a port for as long as the stream lasts. What a port is like at first is none, nor is what
+// a router says again.
+func (r *router) listen(ctx context.Context, client *gnmiclient.Client) error {
 	q, err := gnmiclient.OnChange(pathOperStatus)
 	if err != nil {
-		return // the path is a constant
+		return err
 	}
-	synced := false
-	err = client.Subscribe(ctx, q, func(m *gnmi.SubscribeResponse) error {
-		synced = synced || m.GetSyncResponse()
-		if synced && m.GetUpdate() != nil {
+	ports := map[string]string{}
+	return client.Subscribe(ctx, q, func(m *gnmi.SubscribeResponse) error {
+		n := m.GetUpdate()
+		for _, u := range n.GetUpdate() {
+			path, err := gnmiclient.FormatPath(gnmiclient.Join(n.GetPrefix(), u.GetPath()))
+			if err != nil {
+				return err
+			}
+			is := fmt.Sprint(u.GetVal().GetValue())
+			if was, known := ports[path]; known && was != is {
+				r.c.ports.note(r.device.Name)
+			}
+			ports[path] = is
+		}
+		if len(n.GetDelete()) > 0 {
 			r.c.ports.note(r.device.Name)
 		}
 		return nil
 	})
-	switch status.Code(err) {
-	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound:
-		r.mute.Store(true)
-		r.c.deps.Log.InfoContext(ctx, "router does not tell of its ports; they are read in intervals", "device", r.device.Name, "error", err)
-	}
 }

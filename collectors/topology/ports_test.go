@@ -1,8 +1,10 @@
 package topology
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 )
 
 // What follows changes of ports, in milliseconds: note of a router, or a reading once its time has come.
@@ -23,8 +26,8 @@ func TestReadingsAfterAChange(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"one change":              {{0, "wr", "", 200}, {200, "", "wr", 1200}, {1200, "", "wr", 6000}, {6000, "", "wr", -1}},
-		"both ends of a link":     {{0, "wr", "", 200}, {20, "er", "", 200}, {200, "", "wr er", 1200}},
-		"a change after one":      {{0, "wr", "", 200}, {200, "", "wr", 1200}, {300, "er", "", 1200}, {1200, "", "wr er", 2200}, {2200, "", "wr er", 6300}},
+		"both ends of a link":     {{0, "wr", "", 200}, {20, "er", "", 200}, {200, "", "er wr", 1200}},
+		"a change after one":      {{0, "wr", "", 200}, {200, "", "wr", 1200}, {300, "er", "", 1200}, {1200, "", "er wr", 2200}, {2200, "", "er wr", 6300}, {6300, "", "er", -1}},
 		"a port that flaps":       {{0, "wr", "", 200}, {200, "", "wr", 1200}, {250, "wr", "", 1200}, {300, "wr", "", 1200}, {1200, "", "wr", 2200}, {1250, "wr", "", 2200}},
 		"a change soon after all": {{0, "wr", "", 200}, {200, "", "wr", 1200}, {1200, "", "wr", 6000}, {6000, "", "wr", -1}, {6100, "er", "", 7000}, {7000, "", "er", 8000}},
 		"a reading that is late":  {{0, "wr", "", 200}, {9000, "", "wr", 10_000}, {10_000, "", "wr", 11_000}},
@@ -49,49 +52,141 @@ func TestReadingsAfterAChange(t *testing.T) {
 	}
 }
 
-// teller is a router that tells of its ports: when it is asked to, and when the test says so.
-type teller chan struct{}
+// operStatus is what a router says of its port.
+func operStatus(is string) *gnmi.SubscribeResponse {
+	path := &gnmi.Path{Elem: []*gnmi.PathElem{{Name: "interfaces"}, {Name: "interface", Key: map[string]string{"name": "ge-wr"}}, {Name: "state"}, {Name: "oper-status"}}}
+	return &gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: &gnmi.Notification{Timestamp: 1, Update: []*gnmi.Update{
+		{Path: path, Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_StringVal{StringVal: is}}},
+	}}}}
+}
 
-func (c teller) subscribe(q *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
-	port := &gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: &gnmi.Notification{Timestamp: 1}}}
-	synced := &gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_SyncResponse{SyncResponse: true}}
-	if mode := q.GetSubscription()[0].GetMode(); mode != gnmi.SubscriptionMode_ON_CHANGE {
-		return status.Errorf(codes.InvalidArgument, "mode %s", mode)
-	}
-	for _, m := range []*gnmi.SubscribeResponse{port, port, synced} {
-		if err := stream.Send(m); err != nil {
-			return err
+// tells is a router that says of its port what the test says, until that is all.
+func tells(all chan string) func(*gnmi.SubscriptionList, gnmi.GNMI_SubscribeServer) error {
+	return func(q *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+		if mode := q.GetSubscription()[0].GetMode(); mode != gnmi.SubscriptionMode_ON_CHANGE {
+			return status.Errorf(codes.InvalidArgument, "mode %s", mode)
 		}
-	}
-	for {
-		select {
-		case <-stream.Context().Done():
-			return stream.Context().Err()
-		case c <- struct{}{}:
-		}
-		if err := stream.Send(port); err != nil {
-			return err
+		for {
+			select {
+			case <-stream.Context().Done():
+				return stream.Context().Err()
+			case is, more := <-all:
+				if !more {
+					return nil
+				}
+				if err := stream.Send(operStatus(is)); err != nil {
+					return err
+				}
+			}
 		}
 	}
 }
 
-// A link that fails is news as soon as a router tells of its port, and not at the next reading, in an hour. What ports
-// are like at the beginning is no change.
+// cut is the database without the links to cr.
+func (r *rig) cut(t *testing.T) {
+	t.Helper()
+	doc := strings.ReplaceAll(recorded(t, "protocols.json"), `"remote-router-id": "10.255.0.3"`, `"remote-router-id": "10.255.0.9"`)
+	for _, s := range r.servers {
+		s.Serve(pathProtocols, doc)
+	}
+}
+
+func (r *rig) router(name string) *router {
+	return r.routers[slices.IndexFunc(r.routers, func(x *router) bool { return x.device.Name == name })]
+}
+
+// seldom leaves what is read to the routers, and what they are waited for to the reading.
+func seldom(c *Configuration) { c.Interval, c.MaxBackoff, c.Timeout = time.Hour, time.Hour, time.Hour }
+
+// A link that fails is news as soon as a router tells of its port, and not at the next reading, in an hour: also where
+// the router whose database was read until then no longer answers.
 func TestAPortThatChangesIsReadAtOnce(t *testing.T) {
-	r := newRig(t, func(c *Configuration) { c.Interval, c.MaxBackoff = time.Hour, time.Hour })
-	told := make(teller)
-	r.servers["cr"].OnSubscribe = told.subscribe
+	r := newRig(t, seldom)
+	all, hangs := make(chan string, 2), &atomic.Bool{}
+	r.servers["cr"].OnSubscribe = tells(all)
+	r.servers["wr"].OnGet = func(ctx context.Context, _ string) error {
+		if hangs.Load() {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Stop(t.Context()) //nolint:errcheck // the test ends
 	r.awaitEvent(t, "router-up", "cr")
-	cut := strings.ReplaceAll(recorded(t, "protocols.json"), `"remote-router-id": "10.255.0.3"`, `"remote-router-id": "10.255.0.9"`)
-	for _, s := range r.servers {
-		s.Serve(pathProtocols, cut)
-	}
-	await.Value(t, "cr tells of a port", told)
+	r.cut(t)
+	hangs.Store(true)
+	all <- "UP"
+	all <- "DOWN"
 	r.awaitEvent(t, "link-down", "10.255.0.1|10.0.13.1")
-	i := slices.IndexFunc(r.routers, func(x *router) bool { return x.device.Name == "wr" })
-	await.Every(t, 0, "wr, which refuses to tell of its ports, is known for it", r.routers[i].mute.Load)
+	await.Every(t, time.Millisecond, "wr, which refuses to tell of its ports, is known for it", r.router("wr").mute.Load)
+}
+
+// A router that says again what it has said, and ends its stream, is read in intervals, and is not asked each time.
+func TestARouterThatRepeatsItself(t *testing.T) {
+	r := newRig(t, seldom)
+	all, asked := make(chan string, 3), &atomic.Int32{}
+	tell := tells(all)
+	r.servers["cr"].OnSubscribe = func(q *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+		asked.Add(1)
+		return tell(q, stream)
+	}
+	r.loops.Start(t.Context())
+	defer r.Stop(t.Context()) //nolint:errcheck // the test ends
+	for range cap(all) {
+		all <- "UP"
+	}
+	close(all)
+	for range 3 {
+		if err := r.read(t.Context(), regular); err != nil {
+			t.Fatal(err)
+		}
+		await.Every(t, time.Millisecond, "its stream has ended", func() bool { return r.router("cr").brief.Load() != nil })
+	}
+	if n := asked.Load(); n != 1 || r.ports.wait() >= 0 {
+		t.Errorf("asked %d times, and a reading is to come in %s; want once, and none", n, r.ports.wait())
+	}
+}
+
+// A router that does not show its database is left alone for a while: the next reading does not wait for it again.
+func TestARouterWhoseDatabaseDoesNotCome(t *testing.T) {
+	r := newRig(t, func(c *Configuration) { c.Timeout = 300 * time.Millisecond })
+	r.servers["wr"].OnGet = func(ctx context.Context, path string) error {
+		if path == pathProtocols {
+			<-ctx.Done()
+		}
+		return nil
+	}
+	if err := r.read(t.Context(), regular); err != nil {
+		t.Fatal(err)
+	}
+	if wr := r.router("wr"); due(wr) || wr.err == nil {
+		t.Errorf("wr is read again at once, after %v", wr.err)
+	}
+	r.awaitEvent(t, "router-unreachable", "wr")
+}
+
+// A leader that stood back, so that another replica may try, does not take the lead again because a port has changed.
+func TestAChangeTakesNoLead(t *testing.T) {
+	s := etcd.Shared(t)
+	r := newRig(t, seldom)
+	r.sharing(s, "first")
+	r.turn(t.Context())
+	if !r.leader.Held() {
+		t.Fatal("it does not lead")
+	}
+	r.standBack()
+	r.loops.Start(t.Context())
+	defer r.Stop(t.Context()) //nolint:errcheck // the test ends
+	r.loops.Go(r.hurry)
+	r.ports.note("wr")
+	await.Every(t, time.Millisecond, "a reading was due", func() bool {
+		r.ports.mu.Lock()
+		defer r.ports.mu.Unlock()
+		return r.ports.changes.done > 1
+	})
+	if r.leader.Held() {
+		t.Error("it leads again")
+	}
 }

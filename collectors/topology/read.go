@@ -14,20 +14,32 @@ import (
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
 
-// everyone is of which routers the interfaces are read on request; due leaves out those that did not answer and are to
-// be left alone for a while.
+// reading is what one reading looks at.
+type reading struct {
+	// of are the routers whose interfaces are read.
+	of func(*router) bool
+	// timeout bounds what one router may take; 0: the configuration's.
+	timeout time.Duration
+	// listens is set where routers are asked to tell of their ports from then on.
+	listens bool
+}
+
+// requested is what somebody wants to see now, regular what is read in intervals.
+var requested, regular = reading{of: everyone}, reading{of: due, listens: true}
+
 func everyone(*router) bool { return true }
 
+// due leaves out routers that did not answer and are to be left alone for a while.
 func due(r *router) bool { return time.Now().After(r.next) }
 
-// read is one reading: interfaces of the chosen routers at once, then link-state databases from as few routers as show
-// all areas.
-func (c *Component) read(ctx context.Context, chosen func(*router) bool) error {
+// read is one reading: interfaces of some routers at once, then link-state databases from as few routers as show all
+// areas.
+func (c *Component) read(ctx context.Context, what reading) error {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	started := time.Now()
-	c.readInterfaces(ctx, chosen)
-	areas, err := c.readAreas(ctx)
+	c.readInterfaces(ctx, what)
+	areas, err := c.readAreas(ctx, what)
 	interfaces := map[string][]topo.Interface{}
 	for _, r := range c.routers {
 		interfaces[r.device.Name] = r.interfaces
@@ -39,25 +51,25 @@ func (c *Component) read(ctx context.Context, chosen func(*router) bool) error {
 	return err
 }
 
-func (c *Component) readInterfaces(ctx context.Context, chosen func(*router) bool) {
+func (c *Component) readInterfaces(ctx context.Context, what reading) {
 	var wg sync.WaitGroup
 	for _, r := range c.routers {
-		if chosen(r) {
-			wg.Go(func() { r.readInterfaces(ctx) })
+		if what.of(r) {
+			wg.Go(func() { r.readInterfaces(ctx, what) })
 		}
 	}
 	wg.Wait()
 }
 
 // readAreas reads the database of one router per area, or, where that router does not reach all of it, of others too.
-func (c *Component) readAreas(ctx context.Context) ([]topo.Snapshot, error) {
+func (c *Component) readAreas(ctx context.Context, what reading) ([]topo.Snapshot, error) {
 	var read []database
 	var errs []error
 	for _, r := range c.routers {
 		if r.err != nil || enough(read, r.device.Loopback) {
 			continue
 		}
-		areas, err := r.readTED(ctx)
+		areas, err := r.readTED(ctx, what)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.device.Name, err))
 			continue

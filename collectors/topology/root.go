@@ -113,7 +113,7 @@ type api struct{ c *Component }
 
 // Refresh implements TopologyCollectorService.
 func (a *api) Refresh(ctx context.Context, _ *connect.Request[topologyv1.RefreshRequest]) (*connect.Response[topologyv1.RefreshResponse], error) {
-	if err := a.c.read(ctx, everyone); err != nil {
+	if err := a.c.read(ctx, requested); err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
 	}
 	return connect.NewResponse(&topologyv1.RefreshResponse{Snapshot: a.c.joined().ToProto()}), nil

@@ -147,7 +147,7 @@ func describe(m *topologyv1.TopologySnapshot) []string {
 
 func TestTheRecordedNetworkReachesTheBus(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	got := next(t, r.snapshots)
@@ -174,13 +174,13 @@ func TestTheRecordedNetworkReachesTheBus(t *testing.T) {
 func TestNothingNewIsNotPublished(t *testing.T) {
 	r := newRig(t, nil)
 	for range 3 {
-		if err := r.read(t.Context(), due); err != nil {
+		if err := r.read(t.Context(), regular); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Another router answers for the same area now: still the same network.
 	r.servers["wr"].Serve(pathProtocols, "")
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	next(t, r.snapshots)
@@ -193,7 +193,7 @@ func TestNothingNewIsNotPublished(t *testing.T) {
 func TestAnOldSnapshotIsPublishedAgain(t *testing.T) {
 	r := newRig(t, func(c *Configuration) { c.Republish = time.Nanosecond })
 	for range 2 {
-		if err := r.read(t.Context(), due); err != nil {
+		if err := r.read(t.Context(), regular); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestALinkThatGoesIsNewsAndSoIsItsReturn(t *testing.T) {
 		for _, s := range r.servers {
 			s.Serve(pathProtocols, step.doc)
 		}
-		if err := r.read(t.Context(), due); err != nil {
+		if err := r.read(t.Context(), regular); err != nil {
 			t.Fatal(err)
 		}
 		next(t, r.snapshots)
@@ -230,7 +230,7 @@ func TestARouterThatIsCutOffIsNotBelieved(t *testing.T) {
 	all := recorded(t, "protocols.json")
 	lonely := strings.ReplaceAll(all, `"remote-router-id": "10.255.0.1"`, `"remote-router-id": "10.255.0.9"`)
 	r.servers["wr"].Serve(pathProtocols, lonely)
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	if got := next(t, r.snapshots); got.GetSource() != "er" {
@@ -291,7 +291,7 @@ func TestNewsBetweenTwoSnapshots(t *testing.T) {
 func TestADeadRouterDoesNotStopTheOthers(t *testing.T) {
 	r := newRig(t, nil)
 	r.servers["wr"].Stop()
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	got := next(t, r.snapshots)
@@ -313,12 +313,12 @@ func TestADeadRouterDoesNotStopTheOthers(t *testing.T) {
 
 func TestARouterThatDiesLaterKeepsItsPorts(t *testing.T) {
 	r := newRig(t, nil)
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	next(t, r.snapshots)
 	r.servers["cr"].Stop()
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(r.snapshots); n != 0 {
@@ -348,7 +348,7 @@ func TestASecondAreaIsReadFromARouterInIt(t *testing.T) {
 	without := strings.ReplaceAll(recorded(t, "protocols.json"), "10.255.0.3", "10.255.0.33")
 	r.servers["wr"].Serve(pathProtocols, without)
 	r.servers["cr"].Serve(pathProtocols, other)
-	if err := r.read(t.Context(), due); err != nil {
+	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
 	a, b := next(t, r.snapshots), next(t, r.snapshots)

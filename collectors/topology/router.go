@@ -2,10 +2,13 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
@@ -25,8 +28,11 @@ type router struct {
 	tried bool
 	wait  *backoff.ExponentialBackOff
 	next  time.Time
-	// listening is true while the router can tell of its ports, mute once it has refused to.
+	// listening is true while the router can tell of its ports, mute once it has refused to, and until it is connected
+	// to again.
 	listening, mute atomic.Bool
+	// brief is when a stream of it ended soon after it began.
+	brief atomic.Pointer[time.Time]
 }
 
 func newRouter(c *Component, d device.Device) *router {
@@ -36,8 +42,8 @@ func newRouter(c *Component, d device.Device) *router {
 }
 
 // readInterfaces reads port names and speeds from the router itself, the only source of them.
-func (r *router) readInterfaces(ctx context.Context) {
-	doc, err := r.get(ctx, pathInterfaces)
+func (r *router) readInterfaces(ctx context.Context, what reading) {
+	doc, err := r.get(ctx, pathInterfaces, what.timeout)
 	if err == nil {
 		var ports []topo.Interface
 		if ports, err = parseInterfaces(doc); err == nil {
@@ -45,26 +51,34 @@ func (r *router) readInterfaces(ctx context.Context) {
 		}
 	}
 	r.note(ctx, err)
-	if err == nil && r.c.leads && !r.mute.Load() && r.listening.CompareAndSwap(false, true) {
-		client := r.client
-		r.c.loops.Go(func(ctx context.Context) {
-			defer r.listening.Store(false)
-			r.listen(ctx, client)
-		})
+	if err == nil && what.listens && r.c.leads {
+		r.hear()
 	}
 }
 
-// readTED reads the link-state database of all areas the router is in.
-func (r *router) readTED(ctx context.Context) ([]topo.Snapshot, error) {
-	doc, err := r.get(ctx, pathProtocols)
+// readTED reads the link-state database of all areas the router is in. A router that does not answer is left alone for
+// a while, so that the next readings do not wait for it; one that was hurried may answer later.
+func (r *router) readTED(ctx context.Context, what reading) ([]topo.Snapshot, error) {
+	doc, err := r.get(ctx, pathProtocols, what.timeout)
 	if err != nil {
+		if what.timeout == 0 && unanswered(err) {
+			r.note(ctx, err)
+		}
 		return nil, err
 	}
 	return parseTED(doc)
 }
 
-func (r *router) get(ctx context.Context, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.Timeout)
+func unanswered(err error) bool {
+	code := status.Code(err)
+	return errors.Is(err, context.DeadlineExceeded) || code == codes.DeadlineExceeded || code == codes.Unavailable
+}
+
+func (r *router) get(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
+	if timeout == 0 {
+		timeout = r.c.cfg.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if r.client == nil {
 		client, err := gnmiclient.Dial(ctx, r.device, r.c.deps.TLS)
@@ -104,5 +118,6 @@ func (r *router) close() {
 		r.client.Close()
 		r.client = nil
 		r.mute.Store(false)
+		r.brief.Store(nil)
 	}
 }

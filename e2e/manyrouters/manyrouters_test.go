@@ -1,7 +1,8 @@
 // Package manyrouters runs one millrace with many routers: their telemetry and topology, and how late the page hears of
 // a port that goes down.
 //
-// In: the millrace binary (MILLRACE_BINARY, or built here); -args -routers, -ports and -events for another size.
+// In: the millrace binary (MILLRACE_BINARY, or built here); -args -routers, -ports, -failures, -rounds and -interval
+// for another size.
 // Out: every counter of every router is stored once, and every link that fails and comes back is an event.
 // Next: docs/reference/performance.md, which has the figures of 1,000 routers.
 package manyrouters
@@ -209,12 +210,17 @@ func (w *watcher) stored(t *testing.T, begin time.Time) {
 				return false, fmt.Sprintf("%d series", n)
 			}
 			short = gap(got.Msg.GetSeries())
-			return len(got.Msg.GetSeries()[0].GetPoints()) >= *rounds, "too few samples"
+			return shortest(got.Msg.GetSeries()) >= *rounds, "too few samples"
 		})
 		if short != "" {
 			t.Errorf("%s: %s", name, short)
 		}
 	}
+}
+
+// shortest is how many samples the counter has of which the store has the fewest.
+func shortest(series []*flowv1.TelemetrySeries) int {
+	return len(slices.MinFunc(series, func(a, b *flowv1.TelemetrySeries) int { return len(a.GetPoints()) - len(b.GetPoints()) }).GetPoints())
 }
 
 // gap is what is missing: samples of one stream are numbered from 1.

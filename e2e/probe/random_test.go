@@ -17,9 +17,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/internal/testkit/program"
 )
 
-// listens is how long a stream is listened to: many never end.
+// listens is how long a stream is listened to that may be open: many never end.
 const listens = 300 * time.Millisecond
 
 // random makes every call with messages that its type allows. What the caller may not do is refused, and nothing fails.
@@ -64,7 +65,11 @@ func (w *world) listen(t *testing.T, q request, c rights.Call) answer {
 	if !c.Streams {
 		return w.ask(t, q)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), listens)
+	patience := listens
+	if q.token == "" && c.Needs != rights.Nobody || q.token == w.viewer && c.Needs > rights.Viewer { // it is refused
+		patience = program.Patience
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	a, err := w.send(ctx, q)
 	if errors.Is(err, context.DeadlineExceeded) {

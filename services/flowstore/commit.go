@@ -17,14 +17,16 @@ type committer[T any] struct {
 	// expected is how many messages came together the last time, and so how many handlers there are that get any: of
 	// the workers of a Kafka group only as many as the topic has partitions.
 	expected int
-	// inserts counts up to growEvery, where grows is set.
-	grows   bool
-	inserts int
+	// grows is set where an insert waits for more messages now and then: rest is how many do not before the next one
+	// that does, pause how many the last time.
+	grows       bool
+	rest, pause int
 }
 
-// growEvery is how many inserts wait for as many messages as came together the last time, until one waits for twice as
-// many: messages that come steadily would go on alone, a small insert each, and every small insert is merged later.
-const growEvery = 8
+// Between two inserts that wait for twice as many messages as came together the last time there are eight that do not,
+// and after each that waited in vain twice as many as before: messages that come steadily would go on alone, a small
+// insert each, which is merged later; but of a backlog more never come than there are handlers.
+const growPause, longestGrowPause = 8, 1024
 
 type pending[T any] struct {
 	item T
@@ -73,7 +75,8 @@ func (c *committer[T]) gather(ctx context.Context, first pending[T]) []pending[T
 	full := func() bool { return rows >= c.maxRows || len(group) >= c.workers }
 	timer := time.NewTimer(c.linger)
 	defer timer.Stop()
-	for over, want := false, c.want(); !over && !full() && len(group) < want; {
+	want := c.want()
+	for over := false; !over && !full() && len(group) < want; {
 		select {
 		case p := <-c.queue:
 			group, rows = append(group, p), rows+p.rows
@@ -91,6 +94,7 @@ func (c *committer[T]) gather(ctx context.Context, first pending[T]) []pending[T
 			waiting = false
 		}
 	}
+	c.grown(want, full() || len(group) > c.expected)
 	if rows < c.maxRows || len(group) > c.expected {
 		c.expected = len(group)
 	}
@@ -99,10 +103,24 @@ func (c *committer[T]) gather(ctx context.Context, first pending[T]) []pending[T
 
 // want is for how many messages the next insert waits.
 func (c *committer[T]) want() int {
-	if c.inserts++; !c.grows || c.inserts%growEvery != 0 {
-		return c.expected
+	if c.grows && c.rest == 0 {
+		return 2 * max(c.expected, 1)
 	}
-	return 2 * max(c.expected, 1)
+	c.rest = max(c.rest-1, 0)
+	return c.expected
+}
+
+// grown notes whether an insert that waited for more got more.
+func (c *committer[T]) grown(want int, did bool) {
+	switch {
+	case want <= c.expected:
+		return
+	case did:
+		c.pause = growPause
+	default:
+		c.pause = min(max(2*c.pause, growPause), longestGrowPause)
+	}
+	c.rest = c.pause
 }
 
 func (c *committer[T]) commit(ctx context.Context, group []pending[T]) {

@@ -114,3 +114,35 @@ func TestInsertsGrowWhileMessagesComeSteadily(t *testing.T) {
 		})
 	}
 }
+
+// TestABacklogIsNotHeldUp: of a Kafka group as many handlers get messages as there are partitions, and all of them wait
+// for their insert. More never come, however long it waits.
+func TestABacklogIsNotHeldUp(t *testing.T) {
+	for _, members := range []int{1, 3, 6} {
+		inserts := map[bool]int{}
+		for _, grows := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, end := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer end()
+				c := newCommitter(Configuration{Workers: 16, MaxRows: 1_000_000, Linger: 200 * time.Millisecond}, func(context.Context, []int) error {
+					inserts[grows]++
+					time.Sleep(5 * time.Millisecond)
+					return nil
+				})
+				c.grows = grows
+				var all sync.WaitGroup
+				all.Go(func() { c.run(ctx) })
+				for range members {
+					all.Go(func() {
+						for c.store(ctx, 1, 1) == nil {
+						}
+					})
+				}
+				all.Wait()
+			})
+		}
+		if 10*inserts[true] < 9*inserts[false] {
+			t.Errorf("%d members: %d inserts in five minutes, and %d where none waits for more", members, inserts[true], inserts[false])
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (c *Component) Start(ctx context.Context) error {
 	c.db.Store(&db)
 	c.flows = newCommitter(c.cfg, (&flowWriter{db, c.metrics}).insert)
 	c.telemetry = newCommitter(c.cfg, (&telemetryWriter{db, c.metrics}).insert)
-	c.telemetry.linger, c.telemetry.grows = telemetryLinger, true
+	c.telemetry.linger, c.telemetry.grows = max(c.cfg.Linger, telemetryLinger), true
 	c.vpn = newCommitter(c.cfg, (&vpnWriter{db, c.metrics}).insert)
 	c.loops.Start(ctx)
 	c.loops.Go(c.flows.run)

@@ -30,6 +30,8 @@ type Server struct {
 	Device device.Device
 	// OnSubscribe serves one stream; nil refuses Subscribe.
 	OnSubscribe func(req *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error
+	// OnGet is called before Get answers for a path; an error is the answer.
+	OnGet func(ctx context.Context, path string) error
 	// OnSet serves Set; nil refuses it.
 	OnSet func(*gnmi.SetRequest) (*gnmi.SetResponse, error)
 
@@ -94,16 +96,19 @@ func (s *Server) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.C
 }
 
 // Get implements gNMI: one notification per path, NOT_FOUND for a path not recorded.
-func (s *Server) Get(_ context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
 	out := &gnmi.GetResponse{}
 	for _, p := range req.GetPath() {
 		path, err := gnmiclient.FormatPath(p)
 		if err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		doc, ok := s.docs[path]
+		if s.OnGet != nil {
+			if err := s.OnGet(ctx, path); err != nil {
+				return nil, err
+			}
+		}
+		doc, ok := s.doc(path)
 		if !ok {
 			return nil, status.Errorf(codes.NotFound, "nothing at %s", path)
 		}
@@ -115,6 +120,13 @@ func (s *Server) Get(_ context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse
 		})
 	}
 	return out, nil
+}
+
+func (s *Server) doc(path string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doc, ok := s.docs[path]
+	return doc, ok
 }
 
 // Set implements gNMI.
