@@ -76,16 +76,36 @@ func (w *flowWriter) insertHours(ctx context.Context, batches []flowBatch) error
 	for _, b := range batches {
 		hours = append(hours, b.hours...)
 	}
-	if len(hours) == 0 {
-		return nil
+	for _, some := range byDays(hours, insertDays) {
+		// A block of one partition is one part, but here a part of the rows does no harm.
+		if err := w.db.Insert(ctx, hourColumns(some)); err != nil {
+			w.metrics.insertErrors.WithLabelValues("quality").Inc()
+			return fmt.Errorf("insert quality: %w", err)
+		}
+		w.metrics.rows.WithLabelValues("quality").Add(float64(len(some)))
 	}
-	// A block of one partition is one part, but here a part of the rows does no harm.
-	if err := w.db.Insert(ctx, hourColumns(hours)); err != nil {
-		w.metrics.insertErrors.WithLabelValues("quality").Inc()
-		return fmt.Errorf("insert quality: %w", err)
-	}
-	w.metrics.rows.WithLabelValues("quality").Add(float64(len(hours)))
 	return nil
+}
+
+// insertDays is how many days one insert has at most: a day is a partition, and the server takes 100 of them at a time
+// (max_partitions_per_insert_block).
+const insertDays = 90
+
+// byDays cuts hours, in their order, into pieces of at most so many days.
+func byDays(hours []*flowv1.HourQuality, most int) (out [][]*flowv1.HourQuality) {
+	const day = 24 * 60 * 60
+	days, begin := map[int64]bool{}, 0
+	for i, h := range hours {
+		days[h.GetHour().GetSeconds()/day] = true
+		if len(days) > most {
+			out, begin = append(out, hours[begin:i]), i
+			days = map[int64]bool{h.GetHour().GetSeconds() / day: true}
+		}
+	}
+	if begin < len(hours) {
+		out = append(out, hours[begin:])
+	}
+	return out
 }
 
 // exportQuality reads the hours that a window touches. FINAL: of each run only its last word on the hour counts.

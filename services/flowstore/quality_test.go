@@ -114,3 +114,20 @@ func TestHoursThatAreNoneAreLeftOut(t *testing.T) {
 		t.Errorf("valid %v, %d invalid; want the first of %d", valid, invalid, len(all))
 	}
 }
+
+// TestHoursOfMoreDaysThanAnInsertTakes: the server refuses an insert into more than 100 partitions, and one message that
+// is refused for ever would hold up all behind it.
+func TestHoursOfMoreDaysThanAnInsertTakes(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	b := &flowv1.FlowBatch{BatchId: "1"}
+	for day := range 250 {
+		for _, hour := range []int{0, 23} {
+			b.Quality = append(b.Quality, hourOf("192.0.2.1", "run1", first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour), 1, 1, 0))
+		}
+	}
+	r.deliver(b)
+	if got := r.quality(first, first.AddDate(0, 0, 250)); len(got) != 500 {
+		t.Errorf("%d hours are stored, want 500", len(got))
+	}
+}
