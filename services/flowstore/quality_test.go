@@ -115,8 +115,8 @@ func TestHoursThatAreNoneAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestHoursOfMoreDaysThanAnInsertTakes: the server refuses an insert into more than 100 partitions, and one message that
-// is refused for ever would hold up all behind it.
+// TestHoursOfMoreDaysThanAnInsertTakes: the server refuses an insert into more than 100 partitions, and one message
+// that is refused for ever would hold up all behind it.
 func TestHoursOfMoreDaysThanAnInsertTakes(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
