@@ -210,9 +210,9 @@ faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set
 ONLY ?=
 
 .PHONY: cluster
-cluster: build $(STAMPS)/kafka $(STAMPS)/chdb ## Run every service twice on three hosts and take processes, stores and hosts away, ONLY=expression; writes docs/reference/cluster.md
+cluster: build $(STAMPS)/kafka $(STAMPS)/chdb ## Run every service twice on three hosts and take processes, stores and hosts away, ONLY=expression; writes docs/reference/cluster.md. BEFORE=binary: upgrade from it instead
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/cluster.test ./e2e/cluster
-	@cd e2e/cluster && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/cluster.test -test.timeout 6h -all -only '$(ONLY)' -build $(shell git describe --always --dirty) $(if $(ONLY),,-page ../../docs/reference/cluster.md)
+	@cd e2e/cluster && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/cluster.test -test.timeout 6h -all -only '$(ONLY)' -build $(shell git describe --always --dirty) $(if $(BEFORE),-before $(abspath $(BEFORE)),$(if $(ONLY),,-page ../../docs/reference/cluster.md))
 
 # Not part of CI: it fetches 160 MB, and Keycloak compiles itself for minutes.
 .PHONY: keycloak

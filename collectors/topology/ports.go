@@ -79,9 +79,11 @@ type waker struct {
 	changes changes
 	// more is sent to when a change was noted.
 	more chan struct{}
+	// briefly is the constant's.
+	briefly time.Duration
 }
 
-func newWaker() *waker { return &waker{more: make(chan struct{}, 1)} }
+func newWaker() *waker { return &waker{more: make(chan struct{}, 1), briefly: briefly} }
 
 func (w *waker) note(router string) {
 	w.mu.Lock()
@@ -141,7 +143,7 @@ func (c *Component) hurry(ctx context.Context) {
 	}
 }
 
-// briefly is how soon after its begin a stream ends that is not asked for again for as long as pause.
+// A stream that ends within briefly is not asked for again for as long as pause.
 const briefly, pause = 10 * time.Second, time.Minute
 
 // hear has a router tell of its ports, where it does not yet, and has not refused to.
@@ -164,7 +166,7 @@ func (r *router) hear() {
 		case codes.Unimplemented, codes.InvalidArgument, codes.NotFound:
 			r.mute.Store(true)
 		default:
-			if time.Since(began) >= briefly {
+			if time.Since(began) >= r.c.ports.briefly {
 				return
 			}
 			ended := time.Now()

@@ -27,7 +27,9 @@ var (
 	all   = flag.Bool("all", false, "run every fault")
 	page  = flag.String("page", "", "write the table to this file")
 	build = flag.String("build", "unknown", "the commit of the binary, for the page")
-	only  = flag.String("only", "", "run the rows whose work and fault match this expression")
+	// before is of the release that is upgraded; with it, the cases are those of an upgrade.
+	before = flag.String("before", "", "the binary of an older release, by its whole path: upgrade it while work goes on, and go back")
+	only   = flag.String("only", "", "run the rows whose work and fault match this expression")
 )
 
 func TestMain(m *testing.M) {
@@ -58,7 +60,11 @@ func TestCluster(t *testing.T) {
 	}
 	want := regexp.MustCompile(*only)
 	w := newWorld(t)
-	for _, c := range cases() {
+	todo := cases()
+	if *before != "" {
+		todo = upgrades()
+	}
+	for _, c := range todo {
 		if want.MatchString(c.work.name + ", " + c.fault.name) {
 			w.test(t, c)
 		}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -34,6 +35,8 @@ type world struct {
 	kafka   []*kafka.Broker
 	// running are the processes of Millrace and etcd by host and name, such as h1-push.
 	running map[string]*program.Process
+	// release is the binary of each host.
+	release map[string]string
 	people  *people
 }
 
@@ -49,8 +52,11 @@ const flowstorePort = 7001
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	program.NeedLibrary(t)
-	w := &world{dir: t.TempDir(), ca: pki.New(t), running: map[string]*program.Process{}}
+	w := &world{dir: t.TempDir(), ca: pki.New(t), running: map[string]*program.Process{}, release: map[string]string{}}
 	w.hosts = newHosts(t, "h1", "h2", "h3")
+	for _, h := range w.hosts {
+		w.release[h.name] = cmp.Or(*before, program.Path)
+	}
 	w.stores(t)
 	routers := &plane.Plane{Host: operators, PKI: w.ca}
 	routers.AddRouters(t)
@@ -132,7 +138,7 @@ func (w *world) url(h *host, service string) string {
 func (w *world) launch(t *testing.T, h *host, service string) {
 	t.Helper()
 	name := h.name + "-" + service
-	w.running[name] = program.Start(t, w.dir, name, h.here(program.Path, "serve", service,
+	w.running[name] = program.Start(t, w.dir, name, h.here(w.release[h.name], "serve", service,
 		"--config", filepath.Join(w.dir, h.name+".yaml"), "--listen", listens(w.url(h, service)))...)
 }
 
