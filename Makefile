@@ -13,6 +13,9 @@ GO_DIR   = $(shell tools/setup/go.sh)
 NODE_DIR = $(shell tools/setup/node.sh)
 WEB     := services/dashboard/web
 STAMPS  := .cache/stamps
+# What lies outside of .cache is its own stamp: a .cache that is kept must not say of a new clone that its page is built.
+MODULES := $(WEB)/node_modules/.package-lock.json
+PAGE    := $(WEB)/dist/index.html
 
 # Everything that is downloaded or built lives in .cache, bin and out; `make clean` removes the last two.
 export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
@@ -35,17 +38,17 @@ packages:
 	@tools/setup/packages.sh
 
 .PHONY: setup
-setup: packages $(STAMPS)/go $(STAMPS)/web-modules $(STAMPS)/chdb ## Install packages and toolchains, fetch the ClickHouse engine
+setup: packages $(STAMPS)/go $(MODULES) $(STAMPS)/chdb ## Install packages and toolchains, fetch the ClickHouse engine
 
 $(STAMPS)/go: go.mod go.sum tools/setup/go.sh | packages
 	@echo "setup: Go and its modules"
 	@PATH="$(GO_DIR):$$PATH" go mod download
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/web-modules: $(WEB)/package-lock.json tools/setup/node.sh | packages
+$(MODULES): $(WEB)/package-lock.json tools/setup/node.sh | packages
 	@echo "setup: web modules"
 	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund
-	@mkdir -p $(STAMPS) && touch $@
+	@touch $@
 
 $(STAMPS)/chdb: tools/chdb/package-lock.json tools/setup/node.sh | packages
 	@echo "setup: ClickHouse engine (chDB)"
@@ -89,13 +92,13 @@ $(STAMPS)/k8s: tools/k8s/fetch.sh $(wildcard tools/k8s/*/go.mod) tools/k8s/pause
 	@PATH="$(GO_DIR):$$PATH" tools/k8s/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
+$(PAGE): $(MODULES) $(shell git ls-files $(WEB))
 	@echo "build: web"
 	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent build
 	@touch $@
 
 .PHONY: build
-build: setup $(STAMPS)/web ## Build bin/millrace with the dashboard inside
+build: setup $(PAGE) ## Build bin/millrace with the dashboard inside
 	@echo "build: bin/millrace"
 	@PATH="$(GO_DIR):$$PATH" go build -o bin/millrace ./cmd/millrace
 
@@ -135,7 +138,7 @@ current: setup
 	@files=$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal lab papers scenario services tools); test -z "$$files" || { echo "check: run gofmt -w on these:"; echo "$$files"; exit 1; } >&2
 
 .PHONY: test-web
-test-web: $(STAMPS)/web $(STAMPS)/oidc
+test-web: $(PAGE) $(STAMPS)/oidc
 	@cd $(WEB) && export PATH="$(GO_DIR):$(NODE_DIR):$$PATH" && for t in typecheck lint test e2e; do $(YIELDS) npm run --silent $$t; done
 
 # The lab's tests and the PE agent's measure delay and rates on real kernels, so one package runs after the other:
@@ -176,7 +179,7 @@ LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 WAITING := $(shell echo $$((3 * $$(nproc) / 2)))
 
 .PHONY: test-race
-test-race: setup $(STAMPS)/kafka $(STAMPS)/zookeeper $(STAMPS)/clients $(STAMPS)/oidc $(STAMPS)/web ## Run what can run under the race detector
+test-race: setup $(STAMPS)/kafka $(STAMPS)/zookeeper $(STAMPS)/clients $(STAMPS)/oidc $(PAGE) ## Run what can run under the race detector
 	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -p $(WAITING) -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
 	@CGO_ENABLED=1 $(YIELDS) $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
@@ -274,4 +277,4 @@ packages-test: build ## Install, start, upgrade, remove and purge the packages i
 
 .PHONY: clean
 clean: ## Remove what was built; downloads stay in .cache
-	@rm -rf bin out $(STAMPS)/web
+	@rm -rf bin out $(PAGE)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -36,13 +35,10 @@ func newAPIServer(p *process) *apiServer {
 	}, []string{"reason"})
 	refused := func(reason string) { counter.WithLabelValues(reason).Inc() }
 	h := rpc.Patient{}.Wrap(rpc.Guard{Hosts: p.ownNames(), Setting: "endpoints", Refused: refused}.Wrap(p.port(refused)))
-	return &apiServer{
-		listener: p.own(), log: p.log, failed: p.fail,
-		server: &http.Server{
-			Handler: h, Protocols: rpc.Protocols(), TLSConfig: p.serverTLS(), ReadHeaderTimeout: 10 * time.Second,
-			ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn), // of handshakes that were refused
-		},
-	}
+	server := rpc.Server(h)
+	server.TLSConfig = p.serverTLS()
+	server.ErrorLog = slog.NewLogLogger(p.log.Handler(), slog.LevelWarn) // of handshakes that were refused
+	return &apiServer{listener: p.own(), log: p.log, failed: p.fail, server: server}
 }
 
 // ownNames are the hosts of this service's endpoints, where those are names: others address it so.

@@ -35,7 +35,7 @@ func (p *Plane) newPE(t *testing.T, name string) *PE {
 	mux := http.NewServeMux()
 	mux.Handle(vpnv1connect.NewVpnServiceHandler(pe, rpc.Bounded(rpc.MaxRequest)))
 	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(pe, rpc.Bounded(rpc.MaxRequest)))
-	server := &http.Server{Handler: mux, TLSConfig: p.Server(t, name)}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: rpc.HeaderPatience, TLSConfig: p.Server(t, name)}
 	t.Cleanup(func() { _ = server.Close() })
 	go server.ServeTLS(l, "", "") //nolint:errcheck // ends with the test
 	return pe

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/internal/rights"
@@ -51,6 +52,29 @@ func partly(t *testing.T, address, procedure, as string) (net.Conn, chan string)
 	all := make(chan string, 1)
 	go func() { raw, _ := io.ReadAll(c); all <- string(raw) }()
 	return c, all
+}
+
+// A header that comes in two parts, half a minute apart and split within a line, is of a slow client, not nonsense.
+func TestALateHeaderIsNoBadRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connections := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		server := Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served") }))
+		go server.Serve(connections)
+		defer server.Close()
+		c, err := connections.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		answer := make(chan string, 1)
+		go func() { raw, _ := io.ReadAll(c); answer <- string(raw) }()
+		fmt.Fprint(c, "GET /millrace.identity")
+		time.Sleep(30 * time.Second)
+		fmt.Fprint(c, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if got := <-answer; !strings.HasPrefix(got, "HTTP/1.1 200") {
+			t.Errorf("%q, want 200", got)
+		}
+	})
 }
 
 // A request whose body does not come ends: refused, open to all, and of a known caller.

@@ -89,14 +89,9 @@ func (c *Component) Start(ctx context.Context) error {
 		return errors.Join(err, ln.Close())
 	}
 	c.addr = ln.Addr()
-	c.server = &http.Server{
-		Handler:           c.gateway(),
-		Protocols:         rpc.Protocols(),
-		TLSConfig:         c.deps.TLS,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(c.deps.Log.Handler(), slog.LevelWarn),
-	}
+	c.server = rpc.Server(c.gateway())
+	c.server.TLSConfig, c.server.IdleTimeout = c.deps.TLS, 2*time.Minute
+	c.server.ErrorLog = slog.NewLogLogger(c.deps.Log.Handler(), slog.LevelWarn)
 	c.loops.Go(func(context.Context) { c.serve(ln) })
 	c.deps.Log.InfoContext(ctx, "dashboard serves", "url", c.URL())
 	return nil

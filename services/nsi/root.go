@@ -28,6 +28,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -119,7 +120,7 @@ func (c *Component) Start(ctx context.Context) error {
 		Timeout: answerWithin, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	c.server = &http.Server{Handler: c.Handler(), ReadHeaderTimeout: answerWithin, ReadTimeout: answerWithin, MaxHeaderBytes: 1 << 14}
+	c.server = &http.Server{Handler: c.Handler(), ReadHeaderTimeout: rpc.HeaderPatience, ReadTimeout: rpc.HeaderPatience, MaxHeaderBytes: 1 << 14}
 	c.loops.Go(func(context.Context) {
 		if err := c.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			c.deps.Failed(fmt.Errorf("nsi: the endpoint ended: %w", err))
@@ -143,5 +144,5 @@ func (c *Component) Stop(ctx context.Context) error {
 	return errors.Join(err, c.loops.Stop(ctx))
 }
 
-// answerWithin bounds reading a request, and a requester's answer to a callback.
+// answerWithin bounds a requester's answer to a callback.
 const answerWithin = 20 * time.Second

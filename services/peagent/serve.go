@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -137,7 +136,7 @@ func (a *Agent) open(ctx context.Context, address string, h http.Handler, secure
 	if err != nil {
 		return fmt.Errorf("open the API: %w", err)
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: rpc.HeaderPatience, Protocols: new(http.Protocols)}
 	s.Protocols.SetHTTP1(true)
 	if secure {
 		s.Protocols.SetHTTP2(true)

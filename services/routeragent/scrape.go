@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/internal/monitor"
+	"github.com/millrace/millrace/internal/rpc"
 )
 
 // scrape serves /metrics for Prometheus, profiles to this host, and /healthz and /ready: 200 while the router holds its
@@ -40,7 +41,7 @@ func (a *Agent) startScrape() error {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	a.scrape.server = &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	a.scrape.server = &http.Server{Handler: mux, ReadHeaderTimeout: rpc.HeaderPatience, ReadTimeout: rpc.HeaderPatience, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	a.scrape.address = l.Addr().String()
 	a.wg.Go(func() {
 		if err := a.scrape.server.Serve(l); err != nil && err != http.ErrServerClosed {

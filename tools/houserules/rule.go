@@ -133,6 +133,11 @@ func Rules() []Rule {
 			bounded,
 		},
 		{
+			"HTTP servers wait for headers as long as rpc.HeaderPatience",
+			"without a wait a stranger holds connections for ever; of a short one net/http answers 400 to honest clients of a slow machine",
+			patience,
+		},
+		{
 			"no registry hosts and no paths of somebody's machine",
 			"the tree must build wherever it is cloned, from whatever mirror that place uses",
 			machines,

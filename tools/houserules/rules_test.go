@@ -71,6 +71,10 @@ func TestRules(t *testing.T) {
 			"services/x/a.go": "package x\n\nvar a, b = xconnect.NewXServiceHandler(s, rpc.Bounded(1)), xconnect.NewXServiceHandler(s, connect.WithRecover(nil))\n",
 		}, []string{"services/x/a.go:3: NewXServiceHandler without rpc.Bounded"}},
 
+		{"servers that wait for headers: for ever, not as long as others, and as they should", patience, map[string]string{
+			"services/x/a.go": "package x\n\nvar a = http.Server{}\n\nvar b = &http.Server{ReadHeaderTimeout: time.Second}\n\nvar c = http.Server{ReadHeaderTimeout: rpc.HeaderPatience}\n",
+		}, []string{"services/x/a.go:3: http.Server without ReadHeaderTimeout: rpc.HeaderPatience", "services/x/a.go:5: http.Server without ReadHeaderTimeout: rpc.HeaderPatience"}},
+
 		{"shared code that imports a service", walls, map[string]string{"internal/x/x_test.go": "package x\n\nimport _ \"" + module + "services/push\"\n"}, []string{"internal/x/x_test.go imports " + module + "services/push"}},
 		{"detection that imports gNMI", walls, map[string]string{"services/alpha/detect/x.go": "package x\n\nimport _ \"github.com/openconfig/gnmi/proto/gnmi\"\n"}, []string{"services/alpha/detect/x.go imports github.com/openconfig/gnmi/proto/gnmi"}},
 		{"an agent that imports its tests' oracle", walls, map[string]string{

@@ -137,7 +137,7 @@ func (c *cluster) servePaths(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen for services/paths: %w", err)
 	}
-	c.server = &http.Server{Handler: mux, Protocols: rpc.Protocols(), ReadHeaderTimeout: time.Minute}
+	c.server = rpc.Server(mux)
 	go func() { _ = c.server.Serve(listener) }()
 	return nil
 }
