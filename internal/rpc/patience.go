@@ -14,8 +14,8 @@ import (
 const BodyPatience = 20 * time.Second
 
 // HeaderPatience is how long a port waits for the whole header of a request, and for a handshake: as long as nginx does
-// (client_header_timeout). net/http answers a header that is late in the middle of a line with 400, as if its sender had
-// written nonsense, so a short wait refuses honest clients where a machine is slow.
+// (client_header_timeout). net/http answers a header that is late in the middle of a line with 400, as if its sender
+// had written nonsense, so a short wait refuses honest clients where a machine is slow.
 const HeaderPatience = time.Minute
 
 // Server is of a port with HTTP/1.1 and HTTP/2 that waits so long for headers.
