@@ -72,20 +72,36 @@ func (c *keptConn) Close() error {
 	return c.Conn.Close()
 }
 
-// ask asks a member for ever.
-func (r *reach) ask(ctx context.Context, member string, c *grpc.ClientConn) {
-	defer c.Close() //nolint:errcheck // at the end
+// ask asks a member for ever. After a silence it does so on a new connection: on the old one TCP sends again up to two
+// minutes after the member is back (Linux's TCP_RTO_MAX). Until then a member that falls silent once more would keep
+// its requests, since it counts as left.
+func (r *reach) ask(ctx context.Context, member string, c *grpc.ClientConn, connect func() (*grpc.ClientConn, error)) {
+	defer func() { _ = c.Close() }()
 	for ; ctx.Err() == nil; lifecycle.Pause(ctx, askEvery) {
-		within, cancel := context.WithTimeout(ctx, askWithin)
-		_, err := health.NewHealthClient(c).Check(within, &health.HealthCheckRequest{}, grpc.WaitForReady(true))
-		cancel()
-		if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded {
-			err = nil // an answer, if a refusal
+		err := answers(ctx, c)
+		if ctx.Err() != nil {
+			return
 		}
-		if ctx.Err() == nil {
-			r.asked(member, err)
+		r.asked(member, err)
+		if err == nil {
+			continue
+		}
+		if next, err := connect(); err == nil { // what it could refuse was right before
+			_ = c.Close()
+			c = next
 		}
 	}
+}
+
+// answers fails if a member does not answer in time; a refusal is an answer.
+func answers(ctx context.Context, c *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	_, err := health.NewHealthClient(c).Check(ctx, &health.HealthCheckRequest{}, grpc.WaitForReady(true))
+	if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+		return err
+	}
+	return nil
 }
 
 // asked takes an answer, or that there was none.
@@ -140,12 +156,15 @@ func (r *reach) begin(ctx context.Context, endpoints []string, t *tls.Config) ([
 		if u.Scheme == "https" {
 			of = credentials.NewTLS(t)
 		}
-		c, err := grpc.NewClient("passthrough:///"+u.Host, grpc.WithTransportCredentials(of), grpc.WithNoProxy(), again)
+		connect := func() (*grpc.ClientConn, error) {
+			return grpc.NewClient("passthrough:///"+u.Host, grpc.WithTransportCredentials(of), grpc.WithNoProxy(), again)
+		}
+		c, err := connect()
 		if err != nil {
 			return nil, err
 		}
 		r.silent[u.Host] = true // until it answers
-		go r.ask(ctx, u.Host, c)
+		go r.ask(ctx, u.Host, c, connect)
 	}
 	return []grpc.DialOption{grpc.WithContextDialer(r.dial), again}, nil
 }

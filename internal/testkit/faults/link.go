@@ -7,6 +7,7 @@ package faults
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -19,8 +20,8 @@ type Link struct {
 
 	mu        sync.Mutex
 	condition Condition
-	changed   chan struct{} // closed when the condition changes
-	open      map[net.Conn]bool
+	changed   chan struct{}             // closed when the condition changes
+	open      map[net.Conn]*atomic.Bool // whether it is stuck
 	// held counts octets for the address while they are stalled.
 	held int
 }
@@ -31,6 +32,9 @@ type Condition struct {
 	Refuse bool
 	// StallForth and StallBack hold what goes to the address and what comes from it; it arrives when the stall ends.
 	StallForth, StallBack bool
+	// Stuck holds connections that are open when the condition begins, until the link refuses them: after a long cut
+	// TCP sends again on them up to two minutes late (RFC 6298, section 2.5, and Linux's TCP_RTO_MAX).
+	Stuck bool
 	// Delay is the time that octets take, each way.
 	Delay time.Duration
 }
@@ -42,7 +46,7 @@ func NewLink(t testing.TB, listen, to string) *Link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := &Link{to: to, listener: l, changed: make(chan struct{}), open: map[net.Conn]bool{}}
+	link := &Link{to: to, listener: l, changed: make(chan struct{}), open: map[net.Conn]*atomic.Bool{}}
 	go link.accept()
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -61,8 +65,11 @@ func (l *Link) Set(c Condition) {
 	l.condition, l.held = c, 0
 	close(l.changed)
 	l.changed = make(chan struct{})
-	if c.Refuse {
-		for conn := range l.open {
+	for conn, stuck := range l.open {
+		if c.Stuck {
+			stuck.Store(true)
+		}
+		if c.Refuse {
 			reset(conn)
 		}
 	}
@@ -88,30 +95,31 @@ func (l *Link) accept() {
 
 // carry joins a connection with one to the address until one of the two ends.
 func (l *Link) carry(near net.Conn) {
-	if !l.keep(near) {
+	stuck := &atomic.Bool{}
+	if !l.keep(near, stuck) {
 		return
 	}
 	defer l.drop(near)
 	far, err := net.Dial("tcp", l.to)
-	if err != nil || !l.keep(far) {
+	if err != nil || !l.keep(far, stuck) {
 		return
 	}
 	defer l.drop(far)
 	ended := make(chan struct{}, 2)
-	go l.copy(far, near, func(c Condition) bool { return c.StallForth }, ended)
-	go l.copy(near, far, func(c Condition) bool { return c.StallBack }, ended)
+	go l.copy(far, near, func(c Condition) bool { return c.StallForth || stuck.Load() }, ended)
+	go l.copy(near, far, func(c Condition) bool { return c.StallBack || stuck.Load() }, ended)
 	<-ended
 }
 
 // keep remembers a connection, unless the link refuses it.
-func (l *Link) keep(c net.Conn) bool {
+func (l *Link) keep(c net.Conn, stuck *atomic.Bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.condition.Refuse {
 		reset(c)
 		return false
 	}
-	l.open[c] = true
+	l.open[c] = stuck
 	return true
 }
 

@@ -100,6 +100,23 @@ func TestWhatIsStalledArrivesAfterIt(t *testing.T) {
 	}
 }
 
+func TestAConnectionIsStuckWhileNewOnesWork(t *testing.T) {
+	l := NewLink(t, "127.0.0.1:0", echo(t))
+	old := dial(t, l)
+	old.say(t, "before")
+	old.want(t, "before")
+	l.Set(Condition{Stuck: true})
+	old.say(t, "held")
+	c := dial(t, l)
+	c.say(t, "new")
+	c.want(t, "new")
+	select {
+	case line := <-old.lines:
+		t.Fatalf("%q passed a connection that is stuck", line)
+	case <-time.After(50 * time.Millisecond): // one that is not stuck shows it here sooner or later
+	}
+}
+
 func TestALinkThatRefusesEndsConnections(t *testing.T) {
 	l := NewLink(t, "127.0.0.1:0", echo(t))
 	old := dial(t, l)
