@@ -33,8 +33,8 @@ func TestMembersThatAreLeft(t *testing.T) {
 }
 
 // Both addresses are those of one server, behind links that stall: a member's process that stands still, whose host
-// goes on. Everything goes on at the other address, also watches and leases, until the member is back. It is back for new
-// connections at first, as after a long cut.
+// goes on. Everything goes on at the other address, also watches and leases, until the member is back, at first for new
+// connections alone, as after a long cut.
 func TestAMemberThatStandsStillIsLeft(t *testing.T) {
 	host := program.OwnHost()
 	server := etcd.Start(t, host)
