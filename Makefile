@@ -155,7 +155,8 @@ test-lab: build
 
 # Every other test runs once, and with the race detector, except
 #   PURE                     what tools/houserules holds to start no goroutine: there is nothing that a race could be between
-#   services/twin/, papers   the simulator's own packages, one goroutine each run, and minutes of it: ten times as slow
+#   services/twin/, papers   the simulator's own packages, one goroutine each run, and minutes of it: ten times as slow.
+#                            Runs of papers beside each other share a counter and results under locks, and nothing else
 #   services/circuits/day    a simulated day in one goroutine
 #   octest                   the tests' oracle: generated structs, which nothing shares
 #   services/routeragent     48 gNMI checks of a whole agent, one after the other: a quarter of an hour; its parts (apply,

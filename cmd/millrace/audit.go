@@ -149,7 +149,7 @@ func auditVerifyCommand() *cobra.Command {
 	var noted []string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Look whether records were edited, removed, moved or added",
+		Short: "Verify that no record was edited, removed, moved or added",
 		Long: `Reads all records, of the control plane or of a file that millrace audit export
 wrote, and computes every hash anew. It prints the newest mark, SEQ:HASH: note it
 elsewhere, since somebody who can write all of etcd can make another log that is whole

@@ -18,8 +18,8 @@ import (
 func circuitsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "circuits",
-		Short: "Ask for capacity between routers ahead of time, list it, and give it up",
-		Long: "Ask for capacity between routers ahead of time, list it, and give it up.\n\n" +
+		Short: "Request capacity between routers ahead of time, list it, and give it up",
+		Long: "Request capacity between routers ahead of time, list it, and give it up.\n\n" +
 			"A circuit is booked: nobody else gets its capacity. Where circuits.provision.policy is set, routers carry it from its start to its end.",
 	}
 	serverFlag(cmd)

@@ -17,7 +17,7 @@ func circuitsCalendarCommand() *cobra.Command {
 	var days int
 	cmd := &cobra.Command{
 		Use:     "calendar [LINK]",
-		Short:   "Say what circuits may use of links, and what of it is free",
+		Short:   "Show what circuits may use of links, and what of it is free",
 		Example: "  millrace circuits calendar\n  millrace circuits calendar '10.0.0.1|10.1.2.1' --days 7",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 func circuitsQuotaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "quota PROJECT",
-		Short:   "Say what a project may have, and what it has of it",
+		Short:   "Show what a project may have, and what it has of it",
 		Example: "  millrace circuits quota astro\n  millrace circuits quota astro --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -117,8 +117,8 @@ func circuitsQuoteCommand() *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
 		Use:     "quote FROM TO",
-		Short:   "Say what a request would get, or why not and what would fit, without booking",
-		Long:    "Say what a request would get, or why not and what would fit, without booking. Exit code 3: it does not fit.",
+		Short:   "Check what a request would get, or why not and what would fit, without booking",
+		Long:    "Check what a request would get, or why not and what would fit, without booking. Exit code 3: it does not fit.",
 		Example: "  millrace circuits quote pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits quote pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

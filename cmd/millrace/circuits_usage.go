@@ -46,7 +46,7 @@ func circuitsUsageCommand() *cobra.Command {
 	req := &circuitsv1.UsageRequest{}
 	cmd := &cobra.Command{
 		Use:     "usage ID",
-		Short:   "Say what a circuit sent over time, within its rate and above it, or between ports forth and back",
+		Short:   "Show what a circuit sent over time, within its rate and above it, or between ports forth and back",
 		Example: "  millrace circuits usage 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --from 2026-11-23T22:00:00Z",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,7 +101,7 @@ func circuitsStatementCommand() *cobra.Command {
 	req := &circuitsv1.StatementRequest{}
 	cmd := &cobra.Command{
 		Use:     "statement PROJECT",
-		Short:   "Say what the circuits of a project booked, carried and missed",
+		Short:   "Show what the circuits of a project booked, carried and missed",
 		Example: "  millrace circuits statement astro --from 2026-11-01T00:00:00Z --to 2026-12-01T00:00:00Z",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

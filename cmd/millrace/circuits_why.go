@@ -14,8 +14,8 @@ import (
 func circuitsWhyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ID",
-		Short: "Say why a circuit is in its state, and what comes next",
-		Long: "Say why a circuit is in its state, and what comes next.\n\n" +
+		Short: "Show why a circuit is in its state, and what comes next",
+		Long: "Show why a circuit is in its state, and what comes next.\n\n" +
 			"Why a request does not fit, and what would: `millrace circuits quote`.",
 		Example: "  millrace circuits why 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f",
 		Args:    cobra.ExactArgs(1),

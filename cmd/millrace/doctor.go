@@ -21,7 +21,7 @@ func doctorCommand() *cobra.Command {
 	var x examination
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is wrong with an installation, and what to do about it",
+		Short: "Check an installation, and print what is wrong with it and what to do about it",
 		Long: `Looks at this host's kernel and clock and asks the control plane about its stores,
 certificates, routers, exporters and version, for which a token of the role viewer does.
 With --config also at what a control plane of this file needs from here: disk,

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/internal/flowrecord"
-	"github.com/millrace/millrace/internal/testkit/months"
+	"github.com/millrace/millrace/internal/months"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )

@@ -2,8 +2,8 @@
 // (`millrace up`, `millrace serve NAME`), the on-router agent (`millrace
 // agent`) and the operator's commands.
 //
-// Each subcommand has its own file, named after it; each such file holds the
-// command's flags and its wiring and nothing else.
+// Each subcommand has its own file, named after it, with the command's flags, its
+// wiring, and how its answer is printed.
 package main
 
 import (

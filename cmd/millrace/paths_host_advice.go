@@ -23,8 +23,8 @@ func pathsHostAdviceCommand() *cobra.Command {
 	var paths int
 	cmd := &cobra.Command{
 		Use:   "host-advice DESTINATION",
-		Short: "Say what a data transfer node should set for a destination with several paths, and what that gains",
-		Long: "Say what a data transfer node should set for a destination (a prefix) with several paths, and what that gains.\n\n" +
+		Short: "Print what a data transfer node should set for a destination with several paths, and what that gains",
+		Long: "Print what a data transfer node should set for a destination (a prefix) with several paths, and what that gains.\n\n" +
 			"The number of equal paths from the node's router is read from the control plane, unless --paths gives it.\n" +
 			"The gains are those the lab measured in scenario " + hostadvice.Scenario + ".",
 		Example: "  millrace paths host-advice 198.51.100.0/24 --from wr --forwarding packet\n" +

@@ -15,7 +15,7 @@ func readyCommand() *cobra.Command {
 	var patience time.Duration
 	cmd := &cobra.Command{
 		Use:   "ready",
-		Short: "Ask whether a control plane finds what it needs",
+		Short: "Check that a control plane finds what it needs",
 		Long: `Asks /readyz, which needs no login: whether etcd and the bus do their work. Where they do
 not, the reason is the error. --wait asks again each second until it is ready or the time is over.`,
 		Example: "  millrace ready --server http://127.0.0.1:8080 --wait 1m",

@@ -27,8 +27,8 @@ func splitAdviseCommand() *cobra.Command {
 	var days uint32
 	cmd := &cobra.Command{
 		Use:   "advise POLICY",
-		Short: "Say what the law decides now for each port of a policy with a split; changes nothing",
-		Long: "Say what the law of docs/reference/split.md decides now, by what the queues of each port sent and dropped\n" +
+		Short: "Show what the law decides now for each port of a policy with a split; changes nothing",
+		Long: "Show what the law of docs/reference/split.md decides now, by what the queues of each port sent and dropped\n" +
 			"over the last days: the rule, its reason, and the command that requests the change set. Nothing is changed.",
 		Example: "  millrace split advise hntes-split\n  millrace split advise hntes-split --days 7 --json",
 		Args:    cobra.ExactArgs(1),

@@ -16,7 +16,7 @@ import (
 func splitStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say what services/split decides for each port, and why nothing moves",
+		Short: "Show what services/split decides for each port, and why nothing moves",
 		Long: "For each port of the policy in force: what beta is guaranteed and should be, the rule that decided and\n" +
 			"its reason, and the change set that moves it or what keeps it. `split.follow` of the policy says what is\n" +
 			"done about it.",

@@ -17,7 +17,7 @@ func whoamiCommand() *cobra.Command {
 	var calls bool
 	cmd := &cobra.Command{
 		Use:   "whoami",
-		Short: "Say who is logged in, with which role, and which calls are refused",
+		Short: "Show who is logged in, with which role, and which calls are refused",
 		Long: `Says as whom the commands call the control plane, with which role and limits, and how
 many calls of its APIs are refused to that login. --calls lists every call with the
 lowest role that may make it, and why it is refused; it is what the control plane

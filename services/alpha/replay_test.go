@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/months"
 	"github.com/millrace/millrace/internal/testkit/await"
-	"github.com/millrace/millrace/internal/testkit/months"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"

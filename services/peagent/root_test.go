@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/services/peagent/law"
 )
 
-// shared waits for so many seconds in which VPNs share the line by their weights and have least Mbit/s in all: a sender
-// or a link that the machine keeps waiting leaves the line empty, and what VPNs get then is nobody's share. An agent
+// shared waits for so many seconds in which VPNs share the link by their weights and have least Mbit/s in all: a sender
+// or a link that the machine keeps waiting leaves the link idle, and what VPNs get then is nobody's share. An agent
 // that shares it otherwise does so in all seconds.
 func (n *network) shared(seconds time.Duration, least float64, weights ...float64) (x []float64) {
 	n.T.Helper()
@@ -72,7 +72,7 @@ func TestAFloodGetsNoMore(t *testing.T) {
 // TestAPolicerIsAnswered: in mode police packets leave at once, however far the flow's clock is ahead, and so do
 // requests; with the clock's time on them answers would come before their requests had departed. Of 50 possible
 // time-outs, an agent that stalls for a moment has one. A shaper keeps the sender's rate: what a program that was late
-// owes comes at once, passes the policer's burst and overflows the line, and the law slows down for it.
+// owes comes at once, passes the policer's burst and overflows the queue, and the law slows down for it.
 func TestAPolicerIsAnswered(t *testing.T) {
 	n := newNetwork(t, 1)
 	n.In("left", "tc", "qdisc", "add", "dev", "c1", "root", "tbf", "rate", "250mbit", "burst", "4kb", "limit", "4mb")
@@ -83,8 +83,8 @@ func TestAPolicerIsAnswered(t *testing.T) {
 	if f := pe1.Flows()[0]; f.Timeouts > 5 {
 		t.Errorf("%d time-outs: %+v", f.Timeouts, f)
 	}
-	// A sender that is late leaves the line empty for as long, so what it fills is waited for.
-	await.Every(t, 0, "the line of 100 Mbit/s carries 60, and the round-trip time is that through a queue of up to 12 ms", func() bool {
+	// A sender that is late leaves the link idle for as long, so what it fills is waited for.
+	await.Every(t, 0, "the link of 100 Mbit/s carries 60, and the round-trip time is that through a queue of up to 12 ms", func() bool {
 		x := n.throughput(2 * time.Second)
 		f := pe1.Flows()[0]
 		t.Logf("%.1f Mbit/s, %+v", x[0], f)
@@ -154,23 +154,23 @@ func TestRestartLosesNothing(t *testing.T) {
 	})
 }
 
-// ratesNearTheLines wants most rates of the first flow between half and twice the line's, 100 Mbit/s. A rate is a
+// ratesNearTheLinks wants most rates of the first flow between half and twice the link's, 100 Mbit/s. A rate is a
 // window over a round trip, which has no queue in it where the sender does not fill the link, as on a host that is too
 // busy; what it sends when it has the processor again fills the queue at once. So a rate counts only where the link
 // rate was offered, passed or dropped by the flow's own limit, in each of the last intervals: some round trips in all,
 // in which the law hears of the queue.
-func ratesNearTheLines(t *testing.T, a *Agent) {
+func ratesNearTheLinks(t *testing.T, a *Agent) {
 	t.Helper()
-	const line, samples, intervals = 100e6, 100, 4
+	const link, samples, intervals = 100e6, 100, 4
 	counted, idle, far, filled := 0, 0, 0, 0
 	offered := func() float64 { // octets
 		f := a.Flows()[0]
 		return float64(f.Octets + 1428*f.Drops)
 	}
 	before, at := offered(), time.Now()
-	await.Every(t, 20*time.Millisecond, "the sender has filled the line a hundred times", func() bool {
+	await.Every(t, 20*time.Millisecond, "the sender has filled the link a hundred times", func() bool {
 		rate, now, total := a.Flows()[0].Rate, time.Now(), offered()
-		if filled++; (total-before)*8 < line*now.Sub(at).Seconds() {
+		if filled++; (total-before)*8 < link*now.Sub(at).Seconds() {
 			filled = 0
 		}
 		before, at = total, now
@@ -178,7 +178,7 @@ func ratesNearTheLines(t *testing.T, a *Agent) {
 		switch {
 		case !full:
 			idle++
-		case rate < line/2 || rate > 2*line:
+		case rate < link/2 || rate > 2*link:
 			far++
 			fallthrough
 		default:
@@ -186,14 +186,14 @@ func ratesNearTheLines(t *testing.T, a *Agent) {
 		}
 		return counted >= samples
 	})
-	t.Logf("%d of %d rates are below half or above twice the line's; %d times the sender did not fill it", far, counted, idle)
+	t.Logf("%d of %d rates are below half or above twice the link's; %d times the sender did not fill it", far, counted, idle)
 	if far > samples/10 {
-		t.Errorf("%d of %d rates are below half or above twice the line's", far, counted)
+		t.Errorf("%d of %d rates are below half or above twice the link's", far, counted)
 	}
 }
 
 // TestFailOpen: an agent that dies leaves its rates for FailOpen, and then nothing is held back or dropped. Its last
-// rate may be that of any moment, so it has to be near the line's at every one.
+// rate may be that of any moment, so it has to be near the link's at every one.
 func TestFailOpen(t *testing.T) {
 	besideAnother(t)
 	const failOpen = 10 * time.Second // a test that is two seconds late still reads the rates that an agent left
@@ -202,7 +202,7 @@ func TestFailOpen(t *testing.T) {
 	n.start(2, nil)
 	n.iperf(1, "-t", "600", "-u", "-b", "300M", "-l", "1400") // three times the link's rate
 	carried(t, pe1, 100e6)                                    // so its start is over
-	ratesNearTheLines(t, pe1)
+	ratesNearTheLinks(t, pe1)
 	if err := pe1.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,6 +21,29 @@ import (
 var both = Renderers{
 	device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text, Frames: compile.FramesVXLAN},
 	device.OSJunos:    {Syntax: "junos", Encoding: configentry.JunosText, Entries: junos.Entries, Text: junos.Text, Frames: compile.FramesMPLS},
+}
+
+// Without these rows a vendor has no golden text, and nobody sees that its renderer leaves out a field of the plan.
+func TestEveryOperatingSystemIsRenderedHere(t *testing.T) {
+	for _, os := range device.OSes {
+		r, has := both[os]
+		if !has {
+			t.Errorf("%s has no row in both", os)
+			continue
+		}
+		if folder := "services/policy/render/" + r.Syntax; renderings[folder] == nil {
+			t.Errorf("%s has no row in renderings", folder)
+		}
+		suffix := "." + r.Syntax
+		if r.Syntax == "openconfig" {
+			suffix = ".entries" // as they are sent; people read the plan
+		}
+		for _, name := range policytest.Names(t) {
+			if golden, err := filepath.Glob(policytest.Path(t, name, "*"+suffix)); err != nil || len(golden) == 0 {
+				t.Errorf("%s: policies/golden/%s has no *%s: %v", os, name, suffix, err)
+			}
+		}
+	}
 }
 
 func TestEachRouterIsRenderedForItsOperatingSystem(t *testing.T) {

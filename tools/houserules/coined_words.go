@@ -51,7 +51,9 @@ var coinedWords = []coinage{
 	{regexp.MustCompile(`(?i)\bwhat (it|they) (is|are|was|were) asked\b`), "the request"},
 	{regexp.MustCompile(`(?i)\bit is said\b|\band said so\b`), "reports, logs, or prints, with its subject"},
 	{regexp.MustCompile(`(?i)\bby (its|their) own word\b`), "as it reports"},
-	{regexp.MustCompile(`\b(host|port|sender|interface)'s (own )?line\b`), "port, link, or link rate"},
+	{regexp.MustCompile(`\b(host|port|sender|interface)'s (own )?line\b|\b(the|a) line (carries|it finds|takes)\b|\bfill(s|ed)? the line\b|\bthe line empty\b|\btwice the line\b`),
+		"port, link, or link rate"},
+	{regexp.MustCompile(`\bby (the )?fill (of|in)\b|\bthe fill of\b`), "queue occupancy, or fill level"},
 }
 
 // coinedNames are such words in declared names, which are read as sentences: takeBack is "take Back". In prose they

@@ -1,6 +1,8 @@
 package houserules
 
 import (
+	"fmt"
+	"go/ast"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,6 +10,29 @@ import (
 
 // commandsPage is written from the commands themselves, so it has them all.
 const commandsPage = "docs/reference/cli.md"
+
+// speech are verbs of people. The field's tools show, list, check, print and verify.
+var speech = regexp.MustCompile(`^(Say|Ask|Tell|Look) `)
+
+// commandVerbs finds commands that are summed up by a verb of speech.
+func commandVerbs(t *Tree) []string {
+	var bad []string
+	for _, f := range t.Written(false) {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			kv, ok := n.(*ast.KeyValueExpr)
+			if !ok {
+				return true
+			}
+			key, isName := kv.Key.(*ast.Ident)
+			text, isText := kv.Value.(*ast.BasicLit)
+			if isName && isText && key.Name == "Short" && speech.MatchString(strings.Trim(text.Value, "`\"")) {
+				bad = append(bad, fmt.Sprintf("%s: %s: Show, List, Check, Print, Verify or Request", t.at(kv), text.Value))
+			}
+			return true
+		})
+	}
+	return bad
+}
 
 var (
 	commandHeading = regexp.MustCompile(`(?m)^## millrace((?: [a-z][a-z-]*)+)`)

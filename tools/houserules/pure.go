@@ -10,11 +10,11 @@ import (
 var pureFolders = []string{
 	"collectors/flow/decode",
 	"internal/configentry",
+	"internal/months",
 	"internal/portcounters",
 	"internal/rights",
 	"internal/shares",
 	"internal/split",
-	"internal/testkit/months",
 	"internal/topo",
 	"internal/units",
 	"internal/vpnshare",
@@ -65,8 +65,8 @@ var pureFolders = []string{
 
 // pureEdges are files of pure packages that may touch the world, each for a reason.
 var pureEdges = map[string]string{
-	"internal/testkit/months/chance.go": "draws from a PCG that the caller seeds; equal seeds give equal months",
-	"scenario/load.go":                  "opens the scenario file for convenience; all the rest takes bytes",
+	"internal/months/chance.go": "draws from a PCG that the caller seeds; equal seeds give equal months",
+	"scenario/load.go":          "opens the scenario file for convenience; all the rest takes bytes",
 }
 
 // impure are imports through which the world comes in. net/netip is only arithmetic.

@@ -83,6 +83,11 @@ func Rules() []Rule {
 			coined,
 		},
 		{
+			"commands are summed up by verbs of the field",
+			"who looks for a command in a list reads its first word: it is the same for the same thing in all tools",
+			commandVerbs,
+		},
+		{
 			"one name everywhere: folder, reference page, command, metric",
 			"an operator who sees a name in a log or a metric must find its page and its command without asking",
 			oneName,

@@ -71,6 +71,9 @@ func TestRules(t *testing.T) {
 			"services/x/a.go": "package x\n\nvar a, b = xconnect.NewXServiceHandler(s, rpc.Bounded(1)), xconnect.NewXServiceHandler(s, connect.WithRecover(nil))\n",
 		}, []string{"services/x/a.go:3: NewXServiceHandler without rpc.Bounded"}},
 
+		{"commands that say and that show", commandVerbs, map[string]string{
+			"cmd/x/a.go": "package x\n\nvar a = cobra.Command{Short: \"Say why\"}\n\nvar b = cobra.Command{Short: \"Show why\"}\n",
+		}, []string{"cmd/x/a.go:3: \"Say why\": Show, List, Check, Print, Verify or Request"}},
 		{"servers that wait for headers: for ever, not as long as others, and as they should", patience, map[string]string{
 			"services/x/a.go": "package x\n\nvar a = http.Server{}\n\nvar b = &http.Server{ReadHeaderTimeout: time.Second}\n\nvar c = http.Server{ReadHeaderTimeout: rpc.HeaderPatience}\n",
 		}, []string{"services/x/a.go:3: http.Server without ReadHeaderTimeout: rpc.HeaderPatience", "services/x/a.go:5: http.Server without ReadHeaderTimeout: rpc.HeaderPatience"}},

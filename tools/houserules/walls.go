@@ -76,6 +76,19 @@ var wallTable = []wall{
 		why:    "the agent serves the table of services/routeragent/model; generated structs are its tests' oracle, and would cost every command 0.1 s at its start",
 	},
 	{
+		banned: []string{module + "lab", module + "e2e"}, tests: true,
+		except: []string{"cmd", "lab", "e2e"},
+		why:    "virtual routers are for commands and end-to-end tests; what else needs them cannot be tried without root",
+	},
+	{
+		banned: []string{module + "internal/testkit"},
+		except: []string{
+			"internal/testkit", "e2e", "collectors/flow/bench", "services/routeragent/bench", // and kits of tests beside what they are for
+			"internal/gnmiclient/gnmitest", "services/policy/policytest", "services/push/pushtest", "services/routeragent/labtest",
+		},
+		why: "what ships is no kit of tests; move what the product needs out of it",
+	},
+	{
 		folder: "policies", tests: true,
 		banned: []string{module + "cmd", module + "lab", module + "e2e"},
 		why:    "policies are input, whoever reads them",

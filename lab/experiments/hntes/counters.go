@@ -140,6 +140,6 @@ func (r *run) judgeQueues(queues map[string]queue, matched map[string]uint64) {
 	r.metrics["external/alpha/on_shortest"] = float64(shortest) / sent
 	r.metrics["external/alpha/queue_share"] = float64(alpha.octets) / float64(max(onPath, 1))
 	r.metrics["external/alpha/next_hop_share"] = float64(day[port{"CR", "ge-er"}]) / float64(max(onPath, 1))
-	r.metrics["external/alpha/foreign_packets"] = float64(alpha.packets+alpha.drops) - float64(matched["WR"])
+	r.metrics["external/alpha/unmatched_packets"] = float64(alpha.packets+alpha.drops) - float64(matched["WR"])
 	r.metrics["external/alpha/queue_off_lsp"] = float64(queues["WR/ge-er/te-alpha"].packets)
 }

@@ -78,7 +78,7 @@ func TestLostAnswersDoNotStallData(t *testing.T) {
 		sum += x
 	}
 	if sum < 0.75*packets(50) {
-		t.Errorf("%.0f packets/s while 30 %% of answers were lost in bursts; the line has %.0f", sum, packets(50))
+		t.Errorf("%.0f packets/s while 30 %% of answers were lost in bursts; the link carries %.0f", sum, packets(50))
 	}
 }
 

@@ -77,7 +77,7 @@ type Queue struct {
 	WRED []DropProfile `policy:"wred" want:"a list of drop profiles, each beginning with - loss_priority:"`
 }
 
-// DropProfile is the drop probability by fill of the queue's buffer: none below Min,
+// DropProfile is the drop probability by the queue's occupancy: none below Min,
 // rising in a line to Probability at Max, certain above; all percent.
 type DropProfile struct {
 	// LossPriority is which packets a WRED drop profile is for; no part of RED.

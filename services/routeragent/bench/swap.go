@@ -136,7 +136,7 @@ func (f *flow) counters() (outcome, error) {
 	return outcome{Queued: int64(queues[alpha].Packets), Matched: int64(counted[flowRule].Packets)}, err
 }
 
-// send is paced to some 20,000 packets a second, far below what the line takes.
+// send is paced to some 20,000 packets a second, far below the link rate.
 func (f *flow) send(stop chan struct{}) error {
 	packet := make([]byte, 64)
 	to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(flowDestination, 9))

@@ -97,7 +97,7 @@ func interval(ns uint64) (time.Duration, error) {
 	return d, nil
 }
 
-// IsMeter is true for leaves that change with every packet: counters, and the fill of queues.
+// IsMeter is true for leaves that change with every packet: counters, and the occupancy of queues.
 func IsMeter(s *tree.Schema) bool {
 	if s.Type == nil || s.Config {
 		return false

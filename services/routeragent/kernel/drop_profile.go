@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// DropProfile is the probability of a drop by the fill of the queue's buffer: none
+// DropProfile is the probability of a drop by the queue's occupancy: none
 // below Min, rising in a line to Probability at Max, certain above; all percent.
 type DropProfile struct {
 	Min, Max, Probability uint8

@@ -41,7 +41,7 @@ func gredOptions(profiles WRED, buffer uint32) [][]byte {
 }
 
 // gredTable encodes the table of gred: four virtual queues in one real queue.
-// With grio and equal priorities ("WRED mode") every profile sees the fill of the whole queue.
+// With grio and equal priorities ("WRED mode") every profile sees the occupancy of the whole queue.
 func gredTable(buffer uint32) []byte {
 	opt := make([]byte, 12) // struct tc_gred_sopt
 	e := binary.NativeEndian

@@ -53,7 +53,7 @@ func fill(t *testing.T, r *labtest.Router, k *Kernel, upTo float64) []share {
 	return nil
 }
 
-// TestREDDropsAsItsProfileSays measures the share of drops by fill.
+// TestREDDropsAsItsProfileSays measures the share of drops by occupancy.
 func TestREDDropsAsItsProfileSays(t *testing.T) {
 	if !labtest.Guest(t) {
 		return
@@ -97,7 +97,7 @@ func (c DropProfile) at(fill float64) float64 {
 }
 
 // TestWREDDropsOnlyWhatAPolicerColoured: packets in profile fill the queue
-// untouched, those out of profile are dropped by the fill, in one queue.
+// untouched, those out of profile are dropped by occupancy, in one queue.
 func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 	if !labtest.Guest(t) {
 		return

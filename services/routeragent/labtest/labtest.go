@@ -21,7 +21,7 @@ import (
 )
 
 // Router is a namespace with the ports ge-a and ge-b, whose far ends are in a
-// second namespace, and the one default queue a line has: a tbf.
+// second namespace, and the one queue that stands for a link rate: a tbf.
 type Router struct {
 	t          testing.TB
 	Name, Peer string

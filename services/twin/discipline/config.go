@@ -97,7 +97,7 @@ func (c Config) Check() error {
 			continue
 		}
 		if q.Limit == 0 {
-			return fmt.Errorf("queue %s: it drops by the fill of its buffer, and the buffer has no limit", q.Name)
+			return fmt.Errorf("queue %s: it drops by the occupancy of its buffer, and the buffer has no limit", q.Name)
 		}
 		if err := q.Discipline.check(); err != nil {
 			return fmt.Errorf("queue %s: %w", q.Name, err)

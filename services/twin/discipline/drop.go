@@ -8,7 +8,7 @@ import (
 // Discipline is how a queue drops packets that its buffer has room for. Each is a
 // file drop_*.go and a row of disciplines.
 type Discipline interface {
-	// probability that an arriving packet is dropped, by its colour and by the fill of the buffer; all from 0 to 1.
+	// probability that an arriving packet is dropped, by its colour and the occupancy of the buffer; all from 0 to 1.
 	probability(colour uint8, fill float64) float64
 	// check reports what is wrong with the values.
 	check() error

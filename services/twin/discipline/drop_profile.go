@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// DropProfile is the drop probability by the fill of the queue: 0 below Min, rising linearly to Probability
+// DropProfile is the drop probability by the occupancy of the queue: 0 below Min, rising linearly to Probability
 // at Max, 1 above. All are fractions.
 type DropProfile struct {
 	Min, Max, Probability float64

@@ -19,7 +19,7 @@ func TestADropProfileSettlesWhereItLetsInWhatThePortSends(t *testing.T) {
 		fill       float64
 	}{
 		{"paper 002, experiment 4: the fill is the probability", WRED{High: {Min: 0, Max: 1, Probability: 1}}, High, 1.25, 0.2},
-		{"the same, offered twice the line", WRED{High: {Min: 0, Max: 1, Probability: 1}}, High, 2, 0.5},
+		{"the same, offered twice the link rate", WRED{High: {Min: 0, Max: 1, Probability: 1}}, High, 2, 0.5},
 		{"RED from a quarter to three quarters, a half at most", RED{Min: 0.25, Max: 0.75, Probability: 0.5}, Green, 1.25, 0.45},
 		{"WRED by colour: low loss priority has room", WRED{Low: {Min: 0.6, Max: 1, Probability: 0.5}, High: {Min: 0, Max: 0.5, Probability: 1}}, Low, 1.25, 0.76},
 		{"WRED by colour: high loss priority has less", WRED{Low: {Min: 0.6, Max: 1, Probability: 0.5}, High: {Min: 0, Max: 0.5, Probability: 1}}, High, 1.25, 0.1},

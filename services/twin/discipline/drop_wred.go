@@ -2,7 +2,7 @@ package discipline
 
 // WRED drops by a profile for each colour; without one a packet is dropped only
 // when the buffer is full. As with gred on the router, every profile sees the
-// fill of the whole queue.
+// occupancy of the whole queue.
 type WRED [Colours]*DropProfile
 
 func (w WRED) probability(colour uint8, fill float64) float64 {

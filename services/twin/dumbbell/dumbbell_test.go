@@ -22,7 +22,7 @@ func TestTheDumbbellIsAlmostFull(t *testing.T) {
 	// 512 of 566 bytes are payload; a hundred NewReno connections over fifty packets of buffer leave less than a tenth.
 	most := 100.0 * 512 / 566
 	if len(r.Flows) != p.Flows || math.Abs(sum-r.Goodput) > 1e-6 || r.Goodput > most || r.Goodput < 0.9*most {
-		t.Errorf("%d flows sum to %.2f of %.2f Mbit/s; the line carries %.2f", len(r.Flows), sum, r.Goodput, most)
+		t.Errorf("%d flows sum to %.2f of %.2f Mbit/s; the link carries %.2f", len(r.Flows), sum, r.Goodput, most)
 	}
 }
 

@@ -46,6 +46,6 @@ func TestQueuesChangeUnderLoad(t *testing.T) {
 		received += c.Received
 	}
 	if received < 1250 || received > 1295 {
-		t.Errorf("%d packets arrived; the line carries 1250 in the ten seconds, and up to 40 wait after them", received)
+		t.Errorf("%d packets arrived; the link carries 1250 in the ten seconds, and up to 40 wait after them", received)
 	}
 }

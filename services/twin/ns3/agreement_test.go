@@ -23,7 +23,7 @@ const seeds = 6
 // outside are cases that are known not to agree, with the reason.
 var outside = map[string]string{
 	"a hundred NewReno connections, an acknowledgement per segment": "without SACK, ns-3.37 books a duplicate as an arrival and " +
-		"halves what is then left, and falls to two thirds of the line; htsim's NewReno is within 2 % of the twin's here",
+		"halves what is then left, and falls to two thirds of the link rate; htsim's NewReno is within 2 % of the twin's here",
 	"SACK and delayed acknowledgements, random loss of 0.2 %": "ns-3.37 halves the pipe, RFC 5681 the unacknowledged: four " +
 		"segments less, a tenth of a window of 20, and 0.87 MSS/RTT/sqrt(p), 5.9 Mbit/s, is the twin's figure",
 	"CUBIC with SACK, 204 ms, random loss of 0.02 %": "ns-3.37 counts in whole segments and whole acknowledgements, rounded towards " +

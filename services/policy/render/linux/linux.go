@@ -62,7 +62,7 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+
 func (w *writer) port(p compile.Port) {
 	w.line("")
 	if p.Speed == 0 {
-		w.line("# %s: its speed is not known here; the agent lays the queues over the line it finds", p.Interface)
+		w.line("# %s: its speed is not known here; the agent shapes to the speed that the port reports", p.Interface)
 		return
 	}
 	classes := classesOf(w.plan, p)

@@ -1800,7 +1800,7 @@ func (x *Queue) GetDropProfiles() []*DropProfile {
 	return nil
 }
 
-// DropProfile is the drop probability by fill of the queue's buffer, percent.
+// DropProfile is the drop probability by the queue's occupancy, percent.
 type DropProfile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LossPriority  string                 `protobuf:"bytes,1,opt,name=loss_priority,json=lossPriority,proto3" json:"loss_priority,omitempty"`
@@ -1883,7 +1883,7 @@ type PortScheduling struct {
 	Interface string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
 	// Bit/s.
 	Speed uint64 `protobuf:"varint,2,opt,name=speed,proto3" json:"speed,omitempty"`
-	// What the beta queue of the policy's split is guaranteed here, percent; 0: the router's queues hold.
+	// What the beta queue of the policy's split is guaranteed here, percent; 0: the queues of the policy apply.
 	Split uint32 `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"`
 	// The queues of this port, with a split.
 	Queues        []*Queue `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`

@@ -935,7 +935,7 @@ export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 23);
 
 /**
- * DropProfile is the drop probability by fill of the queue's buffer, percent.
+ * DropProfile is the drop probability by the queue's occupancy, percent.
  *
  * @generated from message millrace.policy.v1.DropProfile
  */
@@ -992,7 +992,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
   speed: bigint;
 
   /**
-   * What the beta queue of the policy's split is guaranteed here, percent; 0: the router's queues hold.
+   * What the beta queue of the policy's split is guaranteed here, percent; 0: the queues of the policy apply.
    *
    * @generated from field: uint32 split = 3;
    */
