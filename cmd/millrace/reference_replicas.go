@@ -27,7 +27,7 @@ Each service can run more than once (`+"`millrace serve NAME`"+` on several host
 answers anything, and what must be done once is decided in etcd. Or they are *led*: one does what is done once, and another one takes over when it dies. Or they are *partitioned*: each does
 a part.
 
-`+"`millrace replicas`"+` and `+"`GET /replicas`"+` (role viewer) say who leads and who shares now. A leader holds a key of etcd under a lease of 6 s (10 s in NSI); a process that was
+`+"`millrace replicas`"+` and `+"`GET /replicas`"+` (role viewer) say who leads and who shares now. A leader holds a key of etcd under a lease of 5 s (10 s in NSI); a process that was
 stopped for longer finds the lease lost and leads no more. A member of etcd that does not answer is left within 3 s, while another one does, and leases go on there.
 [A cluster, and what is taken away from it](cluster.md) has what was seen when processes, stores and hosts were killed, stood still and were cut off.
 

@@ -29,13 +29,9 @@ func (c *Component) lead(deps Dependencies) {
 	})
 }
 
-const (
-	// leaderLook is how often replicas look who leads, where they read less often than that.
-	leaderLook = 2 * time.Second
-	// leaderTries is how many readings in a row bring nothing before a leader lets another replica try, which may reach
-	// the routers.
-	leaderTries = 3
-)
+// leaderTries is how many readings in a row bring nothing before a leader lets another replica try, which may reach the
+// routers.
+const leaderTries = 3
 
 // turns is what one replica remembers from one turn to the next.
 type turns struct {
@@ -48,7 +44,7 @@ type turns struct {
 }
 
 // look is how often it is asked whose turn it is.
-func (c Configuration) look() time.Duration { return min(c.Interval, leaderLook) }
+func (c Configuration) look() time.Duration { return min(c.Interval, state.LeaderLook) }
 
 // due reports whether a replica that leads is to read: the first time, and then in intervals, as exactly as it looks.
 func (t turns) due(now time.Time, cfg Configuration) bool {

@@ -18,7 +18,7 @@ type row struct {
 
 var rows []*row
 
-// bar is within how long leaders move: a lease of 6 s, and what the election takes.
+// bar is within how long leaders move: a lease of 5 s, and what the election takes.
 const bar = 15 * time.Second
 
 // test is one fault in one work, which ends while the fault lasts.

@@ -34,9 +34,6 @@ import (
 // KeyLeader is held by the replica that requests change sets; all of them decide.
 const KeyLeader = "split/leader"
 
-// leaderLook is how often a replica looks whether it leads.
-const leaderLook = 2 * time.Second
-
 // Dependencies of the split service.
 type Dependencies struct {
 	State      *state.Store
@@ -90,7 +87,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
 	// A round may be long after the end of the replica that leads.
-	c.loops.Every(leaderLook, func(ctx context.Context) { _, _ = c.leader.Leads(ctx) }) // the round says why not
+	c.loops.Every(state.LeaderLook, func(ctx context.Context) { _, _ = c.leader.Leads(ctx) }) // the round says why not
 	c.loops.Every(c.cfg.Interval, func(ctx context.Context) {
 		if err := c.round(ctx); err != nil && ctx.Err() == nil {
 			c.metrics.rounds.WithLabelValues("failed").Inc()
