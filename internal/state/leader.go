@@ -14,9 +14,9 @@ import (
 const (
 	// LeaderLease is how long after the end of a replica its lead is free. The longest way to another leader, within
 	// 15 s, is where etcd's own leader was on the same host: up to 2.6 s until etcd elects, which gives every lease its
-	// whole time again and a second more, half a second at which etcd looks for leases that ended, and LeaderLook: 10.1 s
-	// on a machine that has time for it. It is renewed every third of it; a member of etcd that stands still is left
-	// within 3 s.
+	// whole time again and a second more, half a second at which etcd looks for leases that ended, and LeaderLook:
+	// 10.1 s on a machine that has time for it. It is renewed every third of it; a member of etcd that stands still is
+	// left within 3 s.
 	LeaderLease = 5 * time.Second
 	// LeaderLook is how often a replica that does not lead looks whether another one does.
 	LeaderLook = time.Second
