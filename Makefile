@@ -220,9 +220,9 @@ cluster: build $(STAMPS)/kafka $(STAMPS)/chdb ## Run every service twice on thre
 
 # Not part of CI: it fetches 160 MB, and Keycloak compiles itself for minutes.
 .PHONY: keycloak
-keycloak: $(STAMPS)/go ## Log in by Keycloak beside the OpenID provider of the other tests
+keycloak: build ## Log in by Keycloak beside the OpenID provider of the other tests, in Chromium too; SHOTS=folder keeps screenshots
 	@tools/oidc/keycloak.sh
-	@MILLRACE_KEYCLOAK=$(CURDIR)/.cache/keycloak/keycloak-26.4.5 PATH="$(GO_DIR):$$PATH" go test -tags keycloak ./services/identity -run TestKeycloak -count=1 -v -timeout 20m
+	@MILLRACE_KEYCLOAK=$(CURDIR)/.cache/keycloak/keycloak-26.4.5 PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go test -tags keycloak ./services/identity ./e2e/page -p 1 -run TestKeycloak -count=1 -v -timeout 40m
 
 FOR  ?= 2h
 SEED ?= 11
