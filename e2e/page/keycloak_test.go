@@ -13,11 +13,13 @@ import (
 
 	"github.com/millrace/millrace/internal/testkit/oidc"
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/threerouters"
 )
 
 // byKeycloak has two groups with a role.
 const byKeycloak = `
 data_dir: %[1]s
+inventory: inventory.yaml
 identity:
   mode: on
   url: "http://%[2]s:8080"
@@ -36,6 +38,7 @@ alpha: {nightly_at: ""}
 func TestKeycloakInABrowser(t *testing.T) {
 	program.NeedLibrary(t)
 	folder, host := t.TempDir(), program.OwnHost()
+	threerouters.Write(t, folder)
 	base := "http://" + host + ":8080"
 	k := oidc.StartKeycloak(t, base+"/")
 	file := filepath.Join(folder, "millrace.yaml")
