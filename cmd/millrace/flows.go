@@ -141,8 +141,32 @@ func printQuality(out io.Writer, r *flowv1.QualityResponse) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "datagrams dropped by the kernel for want of buffer: %d\n", r.GetSocketDrops())
-	return err
+	if _, err := fmt.Fprintf(out, "datagrams dropped by the kernel for want of buffer: %d\n", r.GetSocketDrops()); err != nil {
+		return err
+	}
+	return printWorkersDrops(out, r)
+}
+
+// printWorkersDrops says whose datagrams the kernel can have dropped, where a collector has several workers.
+func printWorkersDrops(out io.Writer, r *flowv1.QualityResponse) error {
+	several := slices.ContainsFunc(r.GetSockets(), func(s *flowv1.CollectorSocket) bool { return s.GetWorker() > 0 })
+	for _, s := range r.GetSockets() {
+		if !several || s.GetDrops() == 0 {
+			continue
+		}
+		var exporters []string
+		for _, e := range r.GetExporters() {
+			if e.GetWorker() == s.GetWorker() {
+				exporters = append(exporters, e.GetExporter())
+			}
+		}
+		_, err := fmt.Fprintf(out, "  %d at worker %d of %s, beside %d that it took; its exporters: %s\n",
+			s.GetDrops(), s.GetWorker(), s.GetListen(), s.GetDatagrams(), strings.Join(slices.Compact(exporters), ", "))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func oneIn(rate uint64) string {

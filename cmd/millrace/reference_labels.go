@@ -19,6 +19,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"group", "consumer groups of the bus", "the code"},
 	{"ingress", "PEs where VPN flows enter", "the inventory"},
 	{"interface", "interfaces with queues", "the router's configuration"},
+	{"listen", "listening addresses of the flow collector", "the configuration"},
 	{"method", "gNMI methods; compute, ecmp", "the code"},
 	{"operation", "operations of the NSI protocol", "the protocol: a request of an unknown one has the label of its error"},
 	{"pe", "PEs", "the inventory"},
@@ -39,4 +40,5 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"vpn", "VPNs", "the PEs' configuration"},
 	{"way", "password, link", "the code"},
 	{"what", "file, in-use, quota", "the code"},
+	{"worker", "workers of a listening address of the flow collector, from 0", "`flow.workers`, at most 64"},
 }

@@ -3,12 +3,14 @@ package flow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/collectors/flow/worker"
 	"github.com/millrace/millrace/internal/bus"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
@@ -46,9 +48,16 @@ func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.Im
 
 // Quality implements FlowCollectorService.
 func (a *api) Quality(context.Context, *connect.Request[flowv1.QualityRequest]) (*connect.Response[flowv1.QualityResponse], error) {
-	answer := &flowv1.QualityResponse{SocketDrops: a.c.drops.Load()}
+	answer := &flowv1.QualityResponse{SocketDrops: a.c.dropped()}
+	for _, s := range slices.Concat(a.c.counts...) {
+		answer.Sockets = append(answer.Sockets, &flowv1.CollectorSocket{
+			Listen: s.listen, Worker: uint32(s.worker), Datagrams: s.datagrams.Load(), Drops: s.drops.Load(),
+		})
+	}
 	for _, q := range a.c.table.Quality(time.Now()) {
-		answer.Exporters = append(answer.Exporters, qualityToProto(q))
+		e := qualityToProto(q)
+		e.Worker = uint32(worker.Of(q.Exporter, a.c.cfg.Workers))
+		answer.Exporters = append(answer.Exporters, e)
 	}
 	return connect.NewResponse(answer), nil
 }

@@ -5,13 +5,16 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/collectors/flow/worker"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/trace"
@@ -24,10 +27,10 @@ type batcher struct {
 	log     *slog.Logger
 	metrics *metrics
 	records int
+	open    []*openBatches // of each worker
 
 	mu      sync.Mutex
 	changed *sync.Cond // queue, held or closed
-	open    map[netip.Addr]*outgoing
 	queue   []*outgoing
 	spare   []*flowrecord.Block // memory of batches that were published
 	held    int                 // what open, queue and the batch being published weigh
@@ -40,6 +43,12 @@ type batcher struct {
 	published, unpublished atomic.Uint64
 }
 
+// openBatches are those to which one worker adds, so that workers do not wait for each other while they do.
+type openBatches struct {
+	mu sync.Mutex
+	of map[netip.Addr]*outgoing
+}
+
 // outgoing is one message: records of one exporter and what there is to say of its hours.
 type outgoing struct {
 	exporter netip.Addr
@@ -48,74 +57,111 @@ type outgoing struct {
 }
 
 // maxHeld is how many records may wait for the bus: 27 MB, at most twice that where blocks have just grown. Beyond it
-// the sockets are not read, and what the kernel then drops is counted there. One read of a socket comes on top of it.
+// the sockets are not read, and what the kernel then drops is counted there. One read of each socket comes on top.
 const maxHeld = 250_000
 
 // weight is in records; an hour has about the size of one.
 func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
-	b := &batcher{
-		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords,
-		open: map[netip.Addr]*outgoing{}, instance: rand.Text(),
-	}
+	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, instance: rand.Text()}
 	b.changed = sync.NewCond(&b.mu)
+	for range cfg.Workers {
+		b.open = append(b.open, &openBatches{of: map[netip.Addr]*outgoing{}})
+	}
 	return b
 }
 
-// add takes records; it waits while the bus is behind.
-func (b *batcher) add(records []flowrecord.Record) {
+// add takes a worker's records; it waits while the bus is behind.
+func (b *batcher) add(w int, records []flowrecord.Record) {
+	b.admit(len(records))
+	open := b.open[w]
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	var to *outgoing
+	for i := range records {
+		r := &records[i]
+		if to == nil || to.exporter != r.Exporter {
+			to = b.batch(open, r.Exporter)
+		}
+		to.block.Append(r)
+		if to.block.Rows() >= b.records {
+			b.enqueue(to)
+			delete(open.of, to.exporter)
+			to = nil
+		}
+	}
+}
+
+// admit waits until there is room, and takes it.
+func (b *batcher) admit(records int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.held >= maxHeld {
 		b.changed.Wait()
 	}
-	b.held += len(records)
-	var to *outgoing
-	for i := range records {
-		r := &records[i]
-		if to == nil || to.exporter != r.Exporter {
-			to = b.of(r.Exporter)
-		}
-		to.block.Append(r)
-		if to.block.Rows() >= b.records {
-			b.queue = append(b.queue, to)
-			delete(b.open, to.exporter)
-			to = nil
-		}
-	}
+	b.held += records
+}
+
+// enqueue is for publish to take.
+func (b *batcher) enqueue(batches ...*outgoing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(b.queue, batches...)
 	b.changed.Broadcast()
 }
 
-// of is the exporter's open batch.
-func (b *batcher) of(from netip.Addr) *outgoing {
-	o := b.open[from]
+// batch is the exporter's open one.
+func (b *batcher) batch(open *openBatches, from netip.Addr) *outgoing {
+	o := open.of[from]
 	if o == nil {
-		o = &outgoing{exporter: from}
-		if n := len(b.spare); n > 0 {
-			o.block, b.spare = b.spare[n-1], b.spare[:n-1]
-		} else {
-			o.block = &flowrecord.Block{}
-		}
-		b.open[from] = o
+		o = &outgoing{exporter: from, block: b.emptyBlock()}
+		open.of[from] = o
 	}
 	return o
 }
 
-// flush publishes what waits, however little it is, and the hours that changed.
-func (b *batcher) flush(hours []exporter.Hour) {
+func (b *batcher) emptyBlock() *flowrecord.Block {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	n := len(b.spare)
+	if n == 0 {
+		return &flowrecord.Block{}
+	}
+	last := b.spare[n-1]
+	b.spare = b.spare[:n-1]
+	return last
+}
+
+// flush publishes what waits, however little it is, and the hours that changed, each with its exporter's records.
+func (b *batcher) flush(hours []exporter.Hour) {
+	b.hold(len(hours))
+	ofWorker := make([][]exporter.Hour, len(b.open))
 	for _, h := range hours {
-		o := b.of(h.Exporter)
+		w := worker.Of(h.Exporter, len(b.open))
+		ofWorker[w] = append(ofWorker[w], h)
+	}
+	for w, open := range b.open {
+		b.flushOf(open, ofWorker[w])
+	}
+}
+
+func (b *batcher) flushOf(open *openBatches, hours []exporter.Hour) {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	for _, h := range hours {
+		o := b.batch(open, h.Exporter)
 		o.hours = append(o.hours, h)
 	}
-	b.held += len(hours)
-	for _, o := range b.open {
-		b.queue = append(b.queue, o)
-	}
-	clear(b.open)
-	b.changed.Broadcast()
+	b.enqueue(slices.Collect(maps.Values(open.of))...)
+	clear(open.of)
+}
+
+// hold counts what may not wait.
+func (b *batcher) hold(hours int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held += hours
 }
 
 // close ends publish once nothing waits.

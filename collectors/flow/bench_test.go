@@ -14,7 +14,7 @@ import (
 // stage by stage; `go run ./collectors/flow/bench` measures the whole with sockets.
 func BenchmarkDatagram(b *testing.B) {
 	all := capture(b, "9-s1")
-	table := exporter.NewTable(exporter.DefaultConfiguration(), nil)
+	table := exporter.NewTable(exporter.DefaultConfiguration(), nil, 1)
 	from := netip.MustParseAddrPort("192.0.2.1:4000")
 	now := time.Now()
 	table.Take([]exporter.Datagram{{From: from, Payload: all[0]}}, now, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -20,6 +21,9 @@ type Configuration struct {
 	// ReceiveBuffer is the kernel's buffer per socket, bytes. Beyond
 	// net.core.rmem_max it needs CAP_NET_ADMIN.
 	ReceiveBuffer int `yaml:"receive_buffer"`
+	// Workers read each listening address, with a socket each: an exporter's datagrams all come to the same one. No
+	// more than there are processors. Default 1, which takes a million flows a second on one.
+	Workers int `yaml:"workers"`
 	// BatchRecords ends a batch of one exporter. Large batches make for few large inserts into the flow store, which
 	// cost half as much as small ones; 32,768 records are 3.6 MB on the bus, before Kafka compresses them.
 	BatchRecords int `yaml:"batch_records"`
@@ -47,6 +51,7 @@ func DefaultConfiguration() Configuration {
 	return Configuration{
 		Listen:        []string{"127.0.0.1:2055"},
 		ReceiveBuffer: 64 << 20,
+		Workers:       1,
 		BatchRecords:  32768,
 		BatchInterval: 500 * time.Millisecond,
 		ImportMaxAge:  90 * 24 * time.Hour,
@@ -55,13 +60,20 @@ func DefaultConfiguration() Configuration {
 }
 
 // Memory is how much a collector holds at most, in octets: records that wait for the bus, in slices that grow to twice
-// what they need, a read of each socket, and what is remembered of exporters.
+// what they need, a read of each socket, and what is remembered of exporters. The first socket's datagrams are in what
+// an idle process has.
 func (c Configuration) Memory() int64 {
-	return 2*(maxHeld+readRecords)*int64(unsafe.Sizeof(flowrecord.Record{})) + c.Exporters.Memory()
+	more := int64(max(0, len(c.Listen)*c.Workers-1))
+	return recordsMemory(maxHeld+readRecords) + more*(recordsMemory(readRecords)+readBatch*maxDatagram) + c.Exporters.Memory()
 }
+
+func recordsMemory(n int) int64 { return 2 * int64(n) * int64(unsafe.Sizeof(flowrecord.Record{})) }
 
 // readRecords is more than one read of a socket brings.
 const readRecords = 10_000
+
+// maxWorkers bounds memory: each has a receive buffer of its own in the kernel.
+const maxWorkers = 64
 
 // minTemplateMemory holds the largest set of templates that one session may have, 512 of 256 fields, with room beside
 // it.
@@ -76,12 +88,17 @@ const (
 
 // Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
-	for _, l := range c.Listen {
+	for i, l := range c.Listen {
 		if _, err := netip.ParseAddrPort(l); err != nil {
 			return fmt.Errorf("listen address %q: want an IP address and a port, such as 127.0.0.1:2055 or [::1]:2055", l)
 		}
+		if slices.Contains(c.Listen[:i], l) {
+			return fmt.Errorf("listen address %q is there twice; want it once: `workers` gives an address several sockets", l)
+		}
 	}
 	switch {
+	case c.Workers < 1 || c.Workers > maxWorkers:
+		return fmt.Errorf("workers is %d; want 1 to %d, no more than there are processors", c.Workers, maxWorkers)
 	case c.BatchRecords < 1 || c.BatchRecords > maxBatchRecords:
 		return fmt.Errorf("batch records is %d; want 1 to %d", c.BatchRecords, maxBatchRecords)
 	case c.BatchInterval <= 0:

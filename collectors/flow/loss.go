@@ -18,7 +18,7 @@ type loss struct {
 }
 
 func (c *Component) lost() loss {
-	return loss{c.drops.Load(), c.batcher.unpublished.Load()}
+	return loss{c.dropped(), c.batcher.unpublished.Load()}
 }
 
 // tellOfLoss publishes an event when more was lost since the last one. The metrics and the hours' quality have the same

@@ -55,14 +55,16 @@ func (b *batcher) holds() int {
 func TestABusThatIsAwayIsWaitedForWithinABound(t *testing.T) {
 	const rounds = 10 * maxHeld / 5000
 	bus := away{back: make(chan struct{})}
-	b := newBatcher(DefaultConfiguration(), Dependencies{Bus: bus, Log: slog.New(slog.DiscardHandler)}, newMetrics(nil, nil))
+	cfg := DefaultConfiguration()
+	cfg.Workers = 3
+	b := newBatcher(cfg, Dependencies{Bus: bus, Log: slog.New(slog.DiscardHandler)}, newMetrics(nil, nil))
 	before := heap()
 	done := make(chan struct{})
 	go func() { b.publish(t.Context()); close(done) }()
 	added := make(chan struct{})
 	go func() {
 		for i := range rounds {
-			b.add(manyRecords(i, 100))
+			b.add(i%3, manyRecords(i, 100))
 			b.flush([]exporter.Hour{{Exporter: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}})
 		}
 		close(added)
@@ -119,7 +121,7 @@ func TestLossIsAnEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, drops := range []uint64{0, 7, 0, 3} {
-		c.drops.Add(drops)
+		c.counts[0][0].drops.Add(drops)
 		c.tellOfLoss(t.Context())
 	}
 	for _, want := range []int{7, 3} { // none where nothing was lost
@@ -141,7 +143,7 @@ func TestRecordsThatNobodyTookAreCounted(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.batcher.add(manyRecords(0, 1))
+	c.batcher.add(0, manyRecords(0, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if err := c.Stop(ctx); err != nil {

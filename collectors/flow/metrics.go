@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,7 +42,7 @@ var (
 	descUnknown  = prometheus.NewDesc(metricPrefix+"unknown_rate_records_total", "Flow records taken whose sampling rate was not known.", perExporter, nil)
 	descDrops    = prometheus.NewDesc(metricPrefix+"drops_total", "Datagrams, sets or records dropped.", append(perExporter, "reason"), nil)
 	descEvents   = prometheus.NewDesc(metricPrefix+"events_total", "Restarts, clock jumps and the like.", append(perExporter, "event"), nil)
-	descSocket   = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", nil, nil)
+	descSocket   = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", []string{"listen", "worker"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -59,7 +60,9 @@ func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, n uint64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
-	counter(descSocket, q.c.drops.Load())
+	for _, s := range slices.Concat(q.c.counts...) {
+		counter(descSocket, s.drops.Load(), s.listen, strconv.Itoa(s.worker))
+	}
 	for _, e := range q.c.table.Quality(time.Now()) {
 		labels := []string{e.Exporter.String(), strconv.FormatUint(uint64(e.Domain), 10), e.Source.String()}
 		counter(descDatagram, e.Datagrams, labels...)

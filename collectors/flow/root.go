@@ -13,8 +13,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +50,7 @@ type Component struct {
 	listed  func(netip.Addr) bool // nil: every exporter is heard
 	batcher *batcher
 	sockets []*socket
-	drops   atomic.Uint64 // datagrams the kernel had no room for
+	counts  [][]*socketCounts // of each listening address, by worker
 	own     ownHours
 	// strangers is how many datagrams of unlisted addresses were logged.
 	strangers uint64
@@ -70,7 +70,14 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{cfg: cfg, deps: deps, listed: listed(cfg, deps)}
-	c.table = exporter.NewTable(cfg.Exporters, inInventory(deps))
+	c.table = exporter.NewTable(cfg.Exporters, inInventory(deps), cfg.Workers)
+	for _, address := range cfg.Listen {
+		var counts []*socketCounts
+		for w := range cfg.Workers {
+			counts = append(counts, &socketCounts{listen: address, worker: w})
+		}
+		c.counts = append(c.counts, counts)
+	}
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
 	c.events = events.NewPublisher(deps.Bus, deps.Log)
@@ -98,13 +105,13 @@ func inInventory(deps Dependencies) func(netip.Addr) bool {
 // Start listens on all addresses.
 func (c *Component) Start(ctx context.Context) error {
 	c.restoreState(time.Now())
-	for _, address := range c.cfg.Listen {
-		s, err := listen(ctx, address, c.cfg.ReceiveBuffer)
+	for i, address := range c.cfg.Listen {
+		sockets, err := listenAll(ctx, address, c.cfg.ReceiveBuffer, c.counts[i])
 		if err != nil {
-			return errors.Join(err, c.closeSockets())
+			return errors.Join(err, closeAll(c.sockets))
 		}
-		c.sockets = append(c.sockets, s)
-		c.deps.Log.Info("listening for flows", "address", s.address().String(), "receive_buffer_bytes", s.receiveBuffer())
+		c.sockets = append(c.sockets, sockets...)
+		c.deps.Log.Info("listening for flows", "address", sockets[0].address().String(), "workers", len(sockets), "receive_buffer_bytes", sockets[0].receiveBuffer())
 	}
 	publish, abort := context.WithCancel(context.WithoutCancel(ctx))
 	c.abort = abort
@@ -139,10 +146,11 @@ func (c *Component) receive(s *socket) {
 			continue
 		}
 		now := time.Now()
-		c.drops.Add(uint64(dropped))
+		s.counts.datagrams.Add(uint64(len(in)))
+		s.counts.drops.Add(uint64(dropped))
 		c.own.count(now, len(in), dropped)
 		out = c.table.Take(in, now, out[:0])
-		c.batcher.add(out)
+		c.batcher.add(s.counts.worker, out)
 	}
 }
 
@@ -167,11 +175,21 @@ func (c *Component) flush() {
 
 // Listening are the addresses in use, with the ports the kernel chose.
 func (c *Component) Listening() []netip.AddrPort {
-	all := make([]netip.AddrPort, len(c.sockets))
-	for i, s := range c.sockets {
-		all[i] = s.address()
+	var all []netip.AddrPort
+	for _, s := range c.sockets {
+		if s.counts.worker == 0 {
+			all = append(all, s.address())
+		}
 	}
 	return all
+}
+
+// dropped is how many datagrams the kernel had no room for.
+func (c *Component) dropped() (n uint64) {
+	for _, counts := range slices.Concat(c.counts...) {
+		n += counts.drops.Load()
+	}
+	return n
 }
 
 // Published is the number of records from datagrams that the bus took.
@@ -183,7 +201,7 @@ func (c *Component) Stop(ctx context.Context) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, c.abort)()
-	err := c.closeSockets()
+	err := closeAll(c.sockets)
 	// The end of ctx aborts publishing, which lets the loops end. They
 	// must, because the channel they fill is closed next.
 	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
@@ -195,14 +213,6 @@ func (c *Component) Stop(ctx context.Context) error {
 	c.tellOfLoss(context.WithoutCancel(ctx))
 	c.abort = nil
 	return err
-}
-
-func (c *Component) closeSockets() error {
-	var errs []error
-	for _, s := range c.sockets {
-		errs = append(errs, s.close())
-	}
-	return errors.Join(errs...)
 }
 
 // Handler serves FlowCollectorService.

@@ -465,6 +465,9 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		want   string
 	}{
 		{"a host name to listen on", func(c *Configuration) { c.Listen = []string{"router:2055"} }, "want an IP address and a port"},
+		{"an address twice", func(c *Configuration) { c.Listen = []string{"127.0.0.1:0", "127.0.0.1:0"} }, "is there twice"},
+		{"no workers", func(c *Configuration) { c.Workers = 0 }, "workers is 0; want 1 to 64"},
+		{"too many workers", func(c *Configuration) { c.Workers = 65 }, "workers is 65; want 1 to 64"},
 		{"batches too large for Kafka", func(c *Configuration) { c.BatchRecords = 1e6 }, "batch records"},
 		{"no interval", func(c *Configuration) { c.BatchInterval = 0 }, "interval"},
 		{"no template lifetime", func(c *Configuration) { c.Exporters.TemplateLifetime = 0 }, "three times"},

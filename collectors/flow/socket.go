@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/net/ipv4"
@@ -24,22 +25,33 @@ const (
 	controlSpace = 32
 )
 
-// socket is one listening address.
+// socket is one of those of a listening address, each of which has a worker.
 type socket struct {
-	conn  *net.UDPConn
-	batch *ipv4.PacketConn // also right for IPv6: the system call is the same
-	msgs  []ipv4.Message
-	in    []exporter.Datagram
-	drops uint32 // as the kernel last reported
+	conn   *net.UDPConn
+	counts *socketCounts
+	batch  *ipv4.PacketConn // also right for IPv6: the system call is the same
+	msgs   []ipv4.Message
+	in     []exporter.Datagram
+	drops  uint32 // as the kernel last reported
 }
 
-// listen opens a socket that counts its own losses (SO_RXQ_OVFL).
-func listen(ctx context.Context, address string, buffer int) (*socket, error) {
+// socketCounts is what came to a socket. A collector has them before it listens, and after.
+type socketCounts struct {
+	listen           string // as configured
+	worker           int
+	datagrams, drops atomic.Uint64
+}
+
+// listen opens a socket that counts its own losses (SO_RXQ_OVFL), with further options by set.
+func listen(ctx context.Context, address string, buffer int, set func(fd int) error) (*socket, error) {
 	var optErr error
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { optErr = setOptions(int(fd), buffer) })
+		return c.Control(func(fd uintptr) { optErr = errors.Join(setOptions(int(fd), buffer), set(int(fd))) })
 	}}
 	conn, err := lc.ListenPacket(ctx, "udp", address)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, fmt.Errorf("listen for flows on %s: another program, or another address of flow.listen, has this port: %w", address, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listen for flows on %s: %w", address, err)
 	}
@@ -65,12 +77,24 @@ func setOptions(fd, buffer int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
 }
 
+// control calls f with the socket's descriptor.
+func (s *socket) control(f func(fd int) error) error {
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
+	return errors.Join(err, failed)
+}
+
 // receiveBuffer is what the kernel granted, as it accounts it (twice what was requested).
 func (s *socket) receiveBuffer() int {
 	n := 0
-	if raw, err := s.conn.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) { n, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF) }) //nolint:errcheck // 0 then
-	}
+	s.control(func(fd int) (err error) { //nolint:errcheck // 0 then
+		n, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+		return err
+	})
 	return n
 }
 

@@ -9,6 +9,7 @@ import (
 // disappear here too, so that a rename does not take the rule off.
 var pureFolders = []string{
 	"collectors/flow/decode",
+	"collectors/flow/worker",
 	"internal/configentry",
 	"internal/months",
 	"internal/portcounters",

@@ -32,6 +32,7 @@ type target struct{ folder, skip string }
 const searches = "^Test(Exhaustive|TheSearchMisses)"
 
 var targets = []target{
+	{folder: "collectors/flow/worker"},
 	{folder: "internal/configentry"},
 	{folder: "internal/portcounters"},
 	{folder: "internal/rights"},

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,9 +37,9 @@ type process struct {
 
 func launch(ctx context.Context, o options, address string, counted string, argv ...string) (*process, error) {
 	p := &process{address: address, output: &bytes.Buffer{}, counted: regexp.MustCompile(counted)}
-	pinned := []string{"-n", strconv.Itoa(o.nice), "taskset", "-c", strconv.Itoa(o.collector)}
+	pinned := []string{"-n", strconv.Itoa(o.nice), "taskset", "-c", o.collector}
 	p.cmd = exec.CommandContext(ctx, "nice", append(pinned, argv...)...)
-	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	p.cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", 1+strings.Count(o.collector, ",")))
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -109,16 +110,16 @@ func (m millrace) start(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	address := ports.Addr(port)
-	return launch(ctx, m.options, address, `published (\d+)`, self, "-serve", address, "-buffer", strconv.Itoa(m.buffer))
+	return launch(ctx, m.options, address, `published (\d+)`, self, "-serve", address, "-buffer", strconv.Itoa(m.buffer), "-workers", strconv.Itoa(m.workers))
 }
 
 // serve is the collector under test, until SIGTERM.
-func serve(ctx context.Context, address string, buffer int) error {
+func serve(ctx context.Context, o options) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
 	cfg := flow.DefaultConfiguration()
-	cfg.Listen = []string{address}
-	cfg.ReceiveBuffer = buffer
+	cfg.Listen = []string{o.serve}
+	cfg.ReceiveBuffer, cfg.Workers = o.buffer, o.workers
 	cfg.Exporters.AcceptUnlisted = true
 	b := bus.NewMemory()
 	defer b.Close()

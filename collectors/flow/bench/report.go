@@ -11,6 +11,8 @@ type report struct {
 	Fields           int       `json:"fields_per_record"`
 	FlowsPerDatagram int       `json:"flows_per_datagram"`
 	Seconds          int       `json:"seconds_per_step"`
+	Workers          int       `json:"workers"`
+	Exporters        int       `json:"exporters"`
 	Summary          []summary `json:"summary"`
 	Steps            []result  `json:"steps"`
 }
@@ -29,7 +31,8 @@ type summary struct {
 func (r *report) add(step result, o options) {
 	if !o.json {
 		if len(r.Steps) == 0 {
-			fmt.Printf("%d fields, %d flows per datagram, %d s per step; sender on core %d, collector on core %d.\n\n", r.Fields, r.FlowsPerDatagram, r.Seconds, o.sender, o.collector)
+			fmt.Printf("%d fields, %d flows per datagram, %d s per step, exporters: %d; sender on core %d, collector on core %s, millrace with %d workers.\n\n",
+				r.Fields, r.FlowsPerDatagram, r.Seconds, r.Exporters, o.sender, o.collector, r.Workers)
 			fmt.Println("| format | flows/s sent | collector | flows counted | lost | CPU s per million flows |")
 			fmt.Println("|---|---:|---|---:|---:|---:|")
 		}

@@ -102,19 +102,40 @@ func send(ctx context.Context, to string, o options, f format, rate int, length 
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, o.nice); err != nil {
 		return 0, 0, fmt.Errorf("set the sender's niceness to %d: %w", o.nice, err)
 	}
-	conn, err := net.Dial("udp4", to)
+	conns, err := dialFrom(o.exporters(), to)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer conn.Close()
-	if _, err := conn.Write(f.template()); err != nil {
-		return 0, 0, err
+	var batches []*ipv4.PacketConn
+	for _, conn := range conns {
+		defer conn.Close()
+		if _, err := conn.Write(f.template()); err != nil {
+			return 0, 0, err
+		}
+		batches = append(batches, ipv4.NewPacketConn(conn))
 	}
 	time.Sleep(100 * time.Millisecond)
-	return f.pace(ctx, ipv4.NewPacketConn(conn.(*net.UDPConn)), rate, length)
+	return f.pace(ctx, batches, rate, length)
 }
 
-func (f format) pace(ctx context.Context, conn *ipv4.PacketConn, rate int, length time.Duration) (int, time.Duration, error) {
+// dialFrom opens a socket for each exporter, from addresses of this host.
+func dialFrom(exporters int, to string) (conns []*net.UDPConn, err error) {
+	address, err := net.ResolveUDPAddr("udp4", to)
+	if err != nil {
+		return nil, err
+	}
+	for i := range exporters {
+		conn, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, byte(i>>8), byte(i)+1)}, address)
+		if err != nil {
+			return nil, err
+		}
+		conns = append(conns, conn)
+	}
+	return conns, nil
+}
+
+// pace sends bursts of the exporters in turns.
+func (f format) pace(ctx context.Context, exporters []*ipv4.PacketConn, rate int, length time.Duration) (int, time.Duration, error) {
 	msgs := make([]ipv4.Message, burst)
 	for i := range msgs {
 		msgs[i].Buffers = [][]byte{f.data()}
@@ -122,23 +143,23 @@ func (f format) pace(ctx context.Context, conn *ipv4.PacketConn, rate int, lengt
 	datagrams := int(float64(rate) * length.Seconds() / flowsPerDatagram)
 	perBurst := time.Duration(float64(time.Second) * burst * flowsPerDatagram / float64(rate))
 	began := time.Now()
-	sequence, datagramsSent := uint32(1), 0
-	for sent := 0; sent < datagrams && ctx.Err() == nil; sent += burst {
+	sequences, bursts := make([]uint32, len(exporters)), 0
+	for ; bursts*burst < datagrams && ctx.Err() == nil; bursts++ {
+		turn := bursts % len(exporters)
 		for i := range msgs {
-			be.PutUint32(msgs[i].Buffers[0][f.sequenceAt:], sequence)
-			sequence += f.perDatagram
+			be.PutUint32(msgs[i].Buffers[0][f.sequenceAt:], 1+sequences[turn])
+			sequences[turn] += f.perDatagram
 		}
-		datagramsSent += burst
 		for rest := msgs; len(rest) > 0; {
-			n, err := conn.WriteBatch(rest, 0)
+			n, err := exporters[turn].WriteBatch(rest, 0)
 			if err != nil {
 				return 0, 0, fmt.Errorf("send: %w", err)
 			}
 			rest = rest[n:]
 		}
-		for due := began.Add(perBurst * time.Duration(sent/burst+1)); time.Now().Before(due); {
+		for due := began.Add(perBurst * time.Duration(bursts+1)); time.Now().Before(due); {
 			// Spinning: a sleep is longer than a burst.
 		}
 	}
-	return datagramsSent * flowsPerDatagram, time.Since(began), ctx.Err()
+	return bursts * burst * flowsPerDatagram, time.Since(began), ctx.Err()
 }

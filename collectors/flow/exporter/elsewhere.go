@@ -9,36 +9,37 @@ import (
 // moved: one that sends to both is seen by both at about the same time, by clocks of two hosts.
 const aside = 5 * time.Second
 
-// elsewhere are sessions as other collectors have them, for exporters that move here.
-type elsewhere struct {
-	sessions map[sessionKey]SessionState
-	bytes    int
+// note keeps a session as another collector has it, for when its exporter moves here.
+func (p *part) note(key sessionKey, kept SessionState) {
+	p.elsewhere[key] = kept
+	p.table.heard.Add(int64(kept.bytes()))
 }
 
-func (e *elsewhere) put(key sessionKey, s SessionState) {
-	e.remove(key)
-	if e.sessions == nil {
-		e.sessions = map[sessionKey]SessionState{}
-	}
-	e.sessions[key] = s
-	e.bytes += s.bytes()
-}
-
-func (e *elsewhere) remove(key sessionKey) {
-	if old, ok := e.sessions[key]; ok {
-		e.bytes -= old.bytes()
-		delete(e.sessions, key)
+func (p *part) forget(key sessionKey) {
+	if old, ok := p.elsewhere[key]; ok {
+		p.table.heard.Add(-int64(old.bytes()))
+		delete(p.elsewhere, key)
 	}
 }
 
-// oldest is the session whose exporter was seen last the longest time ago.
-func (e *elsewhere) oldest() (key sessionKey, last time.Time) {
-	for k, s := range e.sessions {
-		if last.IsZero() || s.LastSeen.Before(last) {
-			key, last = k, s.LastSeen
+// forgetHeard is for who holds all parts, as are oldest and hasRoom.
+func (t *Table) forgetHeard() {
+	for _, p := range t.parts {
+		clear(p.elsewhere)
+	}
+	t.heard.Store(0)
+}
+
+// oldest is the session of another collector whose exporter was seen last the longest time ago.
+func (t *Table) oldest() (key sessionKey, last time.Time, found bool) {
+	for _, p := range t.parts {
+		for k, s := range p.elsewhere {
+			if !found || s.LastSeen.Before(last) {
+				key, last, found = k, s.LastSeen, true
+			}
 		}
 	}
-	return key, last
+	return key, last, found
 }
 
 // bytes is about what a session's templates and rates take.
@@ -57,56 +58,53 @@ func (s SessionState) key() sessionKey {
 // Hear notes a session as another collector has it, for when its exporter sends here. What is heard gives way to what
 // is here, and to what was seen later: exporters that restart leave sessions behind, of which nobody hears again.
 func (t *Table) Hear(kept SessionState) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.lock()
+	defer t.unlock()
 	key := kept.key()
-	heard := t.listed == nil || t.cfg.AcceptUnlisted || t.listed(key.from.Addr())
-	if !kept.From.IsValid() || !heard {
+	if !kept.From.IsValid() || !t.hears(key.from.Addr()) {
 		return
 	}
-	t.elsewhere.remove(key)
-	if s, here := t.sessions[key]; here && !s.movedBy(kept) || t.memory.total+kept.bytes() > t.cfg.TemplateMemory {
+	p := t.partOf(key.from.Addr())
+	p.forget(key)
+	if s, here := p.sessions[key]; here && !s.movedBy(kept) || t.memory.Load()+int64(kept.bytes()) > int64(t.cfg.TemplateMemory) {
 		return
 	}
 	for !t.hasRoom(kept) {
-		oldest, last := t.elsewhere.oldest()
-		if len(t.elsewhere.sessions) == 0 || !last.Before(kept.LastSeen) {
+		oldest, last, found := t.oldest()
+		if !found || !last.Before(kept.LastSeen) {
 			return
 		}
-		t.elsewhere.remove(oldest)
+		t.partOf(oldest.from.Addr()).forget(oldest)
 	}
-	t.elsewhere.put(key, kept)
+	p.note(key, kept)
 }
 
 // hasRoom reports whether one more session of another collector fits.
 func (t *Table) hasRoom(s SessionState) bool {
-	return len(t.elsewhere.sessions) < t.cfg.MaxSessions && t.memory.total+t.elsewhere.bytes+s.bytes() <= t.cfg.TemplateMemory
+	n := 0
+	for _, p := range t.parts {
+		n += len(p.elsewhere)
+	}
+	return n < t.cfg.MaxSessions && t.memory.Load()+t.heard.Load()+int64(s.bytes()) <= int64(t.cfg.TemplateMemory)
 }
 
 // moved takes over what another collector has of a session whose exporter sends here now: templates and rates. The
 // numbers of what was sent there are no gap: they begin anew here.
-func (t *Table) moved(key sessionKey, at time.Time) {
-	kept, ok := t.elsewhere.sessions[key]
+func (p *part) moved(key sessionKey, at time.Time) {
+	kept, ok := p.elsewhere[key]
 	if !ok {
 		return
 	}
-	t.elsewhere.remove(key)
-	s, here := t.sessions[key]
-	if at.Sub(kept.LastSeen) > t.cfg.TemplateLifetime || here && !s.movedBy(kept) {
+	p.forget(key)
+	s, here := p.sessions[key]
+	if at.Sub(kept.LastSeen) > p.table.cfg.TemplateLifetime || here && !s.movedBy(kept) {
 		return
 	}
 	if here {
-		t.remove(s)
+		p.remove(s)
 	}
-	t.restore(kept, at)
+	p.restore(kept, at)
 }
 
 // movedBy reports whether the exporter has sent to another collector since it sent here.
 func (s *session) movedBy(kept SessionState) bool { return kept.LastSeen.Sub(s.lastSeen) >= aside }
-
-// remove forgets a session.
-func (t *Table) remove(s *session) {
-	s.quality.forget(s.key.from.Port())
-	t.memory.add(s.key.from.Addr(), -s.charged)
-	delete(t.sessions, s.key)
-}

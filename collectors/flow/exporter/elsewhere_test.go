@@ -46,7 +46,7 @@ func TestAnExporterOfTwoCollectors(t *testing.T) {
 	b.now = b.now.Add(aside - time.Millisecond)
 	b.take(router, v9(header{seq: 2}, flows(1, hour)))
 	b.tells(a)
-	if n := len(a.table.elsewhere.sessions); n != 0 {
+	if n := a.elsewhere(); n != 0 {
 		t.Errorf("%d sessions have moved", n)
 	}
 	a.take(router, v9(header{seq: 4}, flows(1, hour)))
@@ -76,23 +76,26 @@ func TestWhatIsHeardIsBounded(t *testing.T) {
 			b.table.listed = c.listed
 			b.table.Hear(kept)
 			b.table.Hear(kept) // which is once
-			if got := b.table.elsewhere.bytes; got != 0 && got != kept.bytes() {
+			if got := b.table.heard.Load(); got != 0 && got != int64(kept.bytes()) {
 				t.Errorf("%d bytes are counted, want %d", got, kept.bytes())
 			}
 			key := kept.key()
-			b.table.moved(key, b.now.Add(c.late))
-			if n := len(b.table.sessions); n != c.want {
+			p := b.table.partOf(key.from.Addr())
+			p.mu.Lock()
+			p.moved(key, b.now.Add(c.late))
+			p.mu.Unlock()
+			if n := b.sessions(); n != c.want {
 				t.Errorf("%d sessions, want %d", n, c.want)
 			}
-			if b.table.elsewhere.bytes != 0 && c.want == 1 {
-				t.Errorf("%d bytes are counted of nothing", b.table.elsewhere.bytes)
+			if b.table.heard.Load() != 0 && c.want == 1 {
+				t.Errorf("%d bytes are counted of nothing", b.table.heard.Load())
 			}
 		})
 	}
 	b := newBench(t, func(c *Configuration) { c.TemplateMemory = 2 * kept.bytes() })
 	b.table.Hear(kept)
 	b.take(netip.MustParseAddrPort("192.0.2.7:4000"), v9(header{seq: 1}, append(rates(9), tmpl(9))...))
-	if n := len(b.table.elsewhere.sessions); n != 0 {
+	if n := b.elsewhere(); n != 0 {
 		t.Errorf("%d sessions of others are kept, and there is no room for what is here", n)
 	}
 }
@@ -117,12 +120,12 @@ func TestWhatIsHeardLaterIsKept(t *testing.T) {
 		}
 		b.table.Hear(of(999, epoch)) // which is older than all that are kept
 		for port, want := range map[uint16]bool{999: false, 1000: false, 1001: false, 1002: true, 1003: true, 1004: true} {
-			if _, kept := b.table.elsewhere.sessions[of(port, epoch).key()]; kept != want {
+			if _, kept := b.table.partOf(router.Addr()).elsewhere[of(port, epoch).key()]; kept != want {
 				t.Errorf("%s: the session of port %d is kept: %t", name, port, kept)
 			}
 		}
-		if b.table.elsewhere.bytes != 3*one {
-			t.Errorf("%s: %d bytes are counted of three sessions of %d", name, b.table.elsewhere.bytes, one)
+		if b.table.heard.Load() != int64(3*one) {
+			t.Errorf("%s: %d bytes are counted of three sessions of %d", name, b.table.heard.Load(), one)
 		}
 	}
 }

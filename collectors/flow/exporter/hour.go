@@ -67,16 +67,12 @@ func (h *hours) changed() []Hour {
 	return out
 }
 
-// lossRatio is over this hour and the one before.
-func (h *hours) lossRatio(now time.Time) float64 {
-	var lost, received uint64
+// loss is what was lost and received in this hour and the one before.
+func (h *hours) loss(now time.Time) (lost, received uint64) {
 	for _, hour := range h.last {
 		if !hour.Start.IsZero() && now.Sub(hour.Start) < 2*time.Hour {
 			lost, received = lost+hour.Lost, received+hour.Received
 		}
 	}
-	if lost+received == 0 {
-		return 0
-	}
-	return float64(lost) / float64(lost+received)
+	return lost, received
 }

@@ -74,7 +74,7 @@ func TestBucketsAreBounded(t *testing.T) {
 func TestListedExportersKeepTheirBuckets(t *testing.T) {
 	cfg := DefaultConfiguration()
 	cfg.MaxDatagramsPerSecond, cfg.MaxSessions, cfg.AcceptUnlisted = 10, 8, true
-	b := &bench{t, NewTable(cfg, func(a netip.Addr) bool { return a == router.Addr() }), epoch}
+	b := &bench{t, NewTable(cfg, func(a netip.Addr) bool { return a == router.Addr() }, 1), epoch}
 	seq := uint32(0)
 	send := func(from netip.AddrPort, n int) (taken int) {
 		for range n {
@@ -89,5 +89,5 @@ func TestListedExportersKeepTheirBuckets(t *testing.T) {
 	b.want("flows of the listed exporter", send(router, 10), 10)
 	b.want("flows above its rate", send(router, 1), 0)
 	b.want("flows of one more that is not listed", send(address(100), 1), 0)
-	b.want("buckets of those that are not listed", len(b.table.limiter.buckets), 8)
+	b.want("buckets of those that are not listed", len(b.table.parts[0].limiter.buckets), 8)
 }

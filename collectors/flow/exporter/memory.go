@@ -2,6 +2,8 @@ package exporter
 
 import (
 	"net/netip"
+	"slices"
+	"sync/atomic"
 )
 
 // What is remembered of an exporter is bounded twice, in sum over all exporters:
@@ -25,65 +27,106 @@ func (c Configuration) Memory() int64 {
 	return int64(c.TemplateMemory) + int64(c.MaxSessions)*(sessionMemory+maxRows*rowMemory)
 }
 
-// memory counts the bytes of templates and samplers.
-type memory struct {
-	total int
-	used  map[netip.Addr]int
+// bounded counts what all parts have together, up to a bound.
+type bounded struct{ n atomic.Int64 }
+
+// take counts one more, unless there are as many as there may be. The answer is exact for who holds all parts: nobody
+// else takes one meanwhile.
+func (b *bounded) take(most int) bool {
+	if b.n.Add(1) <= int64(most) {
+		return true
+	}
+	b.give()
+	return false
 }
 
-func (m *memory) add(addr netip.Addr, n int) {
-	m.total += n
-	if m.used[addr] += n; m.used[addr] == 0 {
-		delete(m.used, addr)
+func (b *bounded) give() { b.n.Add(-1) }
+
+// account notes that an exporter's templates and samplers have grown by n bytes.
+func (p *part) account(addr netip.Addr, n int) {
+	if n == 0 { // as with nearly every datagram: what all parts share is left alone
+		return
+	}
+	p.table.memory.Add(int64(n))
+	if p.memory[addr] += n; p.memory[addr] == 0 {
+		delete(p.memory, addr)
 	}
 }
 
 // charge notes how much memory the session takes now and makes room where that is too much.
-func (t *Table) charge(s *session) {
+func (p *part) charge(s *session) {
 	now := s.templates.Bytes() + s.sampling.bytes()
-	t.memory.add(s.key.from.Addr(), now-s.charged)
+	p.account(s.key.from.Addr(), now-s.charged)
 	s.charged = now
-	if t.memory.total+t.elsewhere.bytes > t.cfg.TemplateMemory {
-		t.elsewhere = elsewhere{}
+	if t := p.table; t.memory.Load()+t.heard.Load() > int64(t.cfg.TemplateMemory) {
+		p.withAll(t.makeRoom)
 	}
-	for t.memory.total > t.cfg.TemplateMemory {
+}
+
+// makeRoom is for who holds all parts.
+func (t *Table) makeRoom() {
+	if t.memory.Load()+t.heard.Load() > int64(t.cfg.TemplateMemory) {
+		t.forgetHeard()
+	}
+	for t.memory.Load() > int64(t.cfg.TemplateMemory) {
 		t.evict(t.greedy())
 	}
 }
 
 // greedy is the exporter whose templates and samplers take most.
 func (t *Table) greedy() func(netip.Addr) bool {
-	return mostOf(t.memory.used)
+	var used []map[netip.Addr]int
+	for _, p := range t.parts {
+		used = append(used, p.memory)
+	}
+	return mostOf(used...)
 }
 
 // crowded is the exporter with most sessions; all of them where each has one.
 func (t *Table) crowded() func(netip.Addr) bool {
 	counts := map[netip.Addr]int{}
-	for key := range t.sessions {
-		counts[key.from.Addr()]++
+	for _, p := range t.parts {
+		for key := range p.sessions {
+			counts[key.from.Addr()]++
+		}
 	}
 	return mostOf(counts)
 }
 
-func mostOf(n map[netip.Addr]int) func(netip.Addr) bool {
+// mostOf is who has most in any of several maps, in which no address is twice.
+func mostOf(all ...map[netip.Addr]int) func(netip.Addr) bool {
 	most := 0
-	for _, v := range n {
-		most = max(most, v)
+	for _, n := range all {
+		for _, v := range n {
+			most = max(most, v)
+		}
 	}
-	return func(a netip.Addr) bool { return n[a] == most }
+	return func(a netip.Addr) bool {
+		return slices.ContainsFunc(all, func(n map[netip.Addr]int) bool { return n[a] == most })
+	}
 }
 
 // evict removes a session of an exporter that may give way: one that no flow came of, before one that has sent some;
 // among equals the longest idle. It takes time in proportion to their number, which only a flood of new sources pays.
 func (t *Table) evict(mayGive func(netip.Addr) bool) {
 	var victim *session
-	for _, s := range t.sessions {
-		if mayGive(s.key.from.Addr()) && (victim == nil || s.givesWayTo(victim)) {
-			victim = s
+	for _, p := range t.parts {
+		for _, s := range p.sessions {
+			if mayGive(s.key.from.Addr()) && (victim == nil || s.givesWayTo(victim)) {
+				victim = s
+			}
 		}
 	}
 	victim.quality.event(EventEvicted)
-	t.remove(victim)
+	t.partOf(victim.key.from.Addr()).remove(victim)
+}
+
+// remove forgets a session.
+func (p *part) remove(s *session) {
+	s.quality.forget(s.key.from.Port())
+	p.account(s.key.from.Addr(), -s.charged)
+	delete(p.sessions, s.key)
+	p.table.sessions.give()
 }
 
 func (s *session) givesWayTo(other *session) bool {

@@ -26,7 +26,7 @@ func TestHeadersAloneChangeNothing(t *testing.T) {
 		}
 	}
 	b.want("hours that changed", b.table.Hours(), []Hour(nil))
-	if n := len(b.table.sessions); n != 1 {
+	if n := b.sessions(); n != 1 {
 		t.Errorf("%d sessions, want the real one", n)
 	}
 	newcomer := address(1)
@@ -69,7 +69,7 @@ func TestOnlyListedExportersAreHeard(t *testing.T) {
 	if len(all) != 2 || all[0].Exporter != netip.IPv4Unspecified() || all[0].Drops[string(ReasonUnlisted)] != 2 {
 		t.Errorf("%+v: want two datagrams counted under 0.0.0.0", all)
 	}
-	if n := len(b.table.sessions); n != 1 {
+	if n := b.sessions(); n != 1 {
 		t.Errorf("%d sessions, want that of the listed one", n)
 	}
 	if from, n := b.table.Stranger(); from != address(1).Addr() || n != 2 {
@@ -100,7 +100,7 @@ func TestAFloodTakesNoSessionOfOthers(t *testing.T) {
 					b.want("records of the real exporter", len(b.take(router, v9(header{seq: uint32(1 + i/100)}, flows(1, hour)))), 1)
 				}
 			}
-			if n := len(b.table.sessions); n > 50 {
+			if n := b.sessions(); n > 50 {
 				t.Errorf("%d sessions, want at most 50", n)
 			}
 		})
@@ -147,12 +147,12 @@ func TestTemplateMemoryIsBounded(t *testing.T) {
 			before := heap()
 			for i := range 120 {
 				b.take(c.from(i), v9(header{seq: uint32(i), domain: uint32(i % 40)}, c.sets(i), tmpl(9), flows(1, hour)))
-				if b.table.memory.total > limit {
-					t.Fatalf("%d bytes by own account after %d datagrams, want at most %d", b.table.memory.total, i, limit)
+				if b.table.memory.Load() > limit {
+					t.Fatalf("%d bytes by own account after %d datagrams, want at most %d", b.table.memory.Load(), i, limit)
 				}
 			}
 			grown := heap() - before
-			t.Logf("%d bytes by own account, %d on the heap", b.table.memory.total, grown)
+			t.Logf("%d bytes by own account, %d on the heap", b.table.memory.Load(), grown)
 			// Beside templates and samplers: 300 sessions that remember few datagrams, and rows of quality.
 			if most := uint64(limit + 300*4096); grown > most {
 				t.Errorf("the heap grew by %d bytes, want at most %d", grown, most)
@@ -177,25 +177,32 @@ func TestSessionsAndRowsAreWithinTheirMemory(t *testing.T) {
 	}
 	before := heap()
 	for i := range exporters {
+		p := b.table.partOf(address(i).Addr())
+		p.mu.Lock()
 		for domain := range uint32(maxDomains) {
-			s := b.table.session(sessionKey{address(i), flowrecord.IPFIX, domain})
+			s := p.session(sessionKey{address(i), flowrecord.IPFIX, domain})
 			for n := range uint64(remembered) {
 				s.sequence.remember(n)
 			}
 		}
+		p.mu.Unlock()
 		b.take(address(i), []byte{1})
 	}
-	for _, q := range b.table.qualities {
-		for _, reason := range reasons {
-			q.drop(reason, 1)
-		}
-		for _, event := range events {
-			q.event(event)
+	rows := 0
+	for _, p := range b.table.parts {
+		rows += len(p.qualities)
+		for _, q := range p.qualities {
+			for _, reason := range reasons {
+				q.drop(reason, 1)
+			}
+			for _, event := range events {
+				q.event(event)
+			}
 		}
 	}
 	grown, most := heap()-before, uint64(b.table.cfg.Memory()-1<<20)
-	t.Logf("%d sessions and %d rows take %d bytes", len(b.table.sessions), len(b.table.qualities), grown)
-	if rows := len(b.table.qualities); rows != exporters*maxRows {
+	t.Logf("%d sessions and %d rows take %d bytes", b.sessions(), rows, grown)
+	if rows != exporters*maxRows {
 		t.Errorf("%d rows, want %d", rows, exporters*maxRows)
 	}
 	if grown > most {

@@ -169,15 +169,50 @@ func (q *quality) changed(revision uint64) []Hour {
 }
 
 // snapshot is independent of what is counted later.
-func (q *quality) snapshot(now time.Time) Quality {
-	out := q.Quality
+func (q *quality) snapshot(now time.Time) Quality { return q.tally(now).quality() }
+
+// tally is a Quality whose ratios are still the sums that they come of. Each part of a table has one of nobody.
+type tally struct {
+	Quality
+	recent         uint64 // records of the last minute
+	lost, received uint64 // of this hour and the one before
+}
+
+func (q *quality) tally(now time.Time) tally {
+	out := tally{Quality: q.Quality, recent: q.window.sum(now)}
 	out.Drops, out.Events = maps.Clone(q.Drops), maps.Clone(q.Events)
-	out.RecordsPerSecond = q.window.perSecond(now)
-	out.LossRatio = q.hours.lossRatio(now)
+	out.lost, out.received = q.hours.loss(now)
 	for _, n := range q.templates {
 		out.Templates = max(out.Templates, n)
 	}
 	return out
+}
+
+// add counts what another part has. Templates and a rate, which are no sums, are the larger.
+func (t *tally) add(other tally) {
+	t.Datagrams += other.Datagrams
+	t.Records += other.Records
+	t.UnknownRate += other.UnknownRate
+	t.Lost += other.Lost
+	t.recent, t.lost, t.received = t.recent+other.recent, t.lost+other.lost, t.received+other.received
+	t.Templates, t.SamplingRate = max(t.Templates, other.Templates), max(t.SamplingRate, other.SamplingRate)
+	for reason, n := range other.Drops {
+		t.Drops[reason] += n
+	}
+	for event, n := range other.Events {
+		t.Events[event] += n
+	}
+	if other.LastSeen.After(t.LastSeen) {
+		t.LastSeen = other.LastSeen
+	}
+}
+
+func (t tally) quality() Quality {
+	t.RecordsPerSecond = float64(t.recent) / 60
+	if all := t.lost + t.received; all > 0 {
+		t.LossRatio = float64(t.lost) / float64(all)
+	}
+	return t.Quality
 }
 
 // window counts records per second of the last minute.
@@ -198,12 +233,11 @@ func (w *window) add(at time.Time, n int) {
 	w.counts[i] += uint32(n)
 }
 
-func (w *window) perSecond(now time.Time) float64 {
-	sum := uint64(0)
+func (w *window) sum(now time.Time) (sum uint64) {
 	for i, second := range w.seconds {
 		if age := now.Unix() - second; age >= 0 && age < 60 {
 			sum += uint64(w.counts[i])
 		}
 	}
-	return float64(sum) / 60
+	return sum
 }

@@ -42,18 +42,9 @@ type SessionState struct {
 
 // State is a copy, in order.
 func (t *Table) State() State {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	out := State{Form: StateForm}
-	for key, s := range t.sessions {
-		kept := SessionState{
-			From: key.from, Source: key.source, Domain: key.domain, LastSeen: s.lastSeen, Proven: s.proven, Boot: s.clock.boot,
-			Templates: s.templates.Definitions(), Samplers: maps.Clone(s.sampling.selectors), Interfaces: maps.Clone(s.sampling.interfaces),
-			Rate: s.sampling.all, V5Rate: s.sampling.v5,
-		}
-		if len(kept.Templates)+len(kept.Samplers)+len(kept.Interfaces) > 0 || kept.Rate != 0 || kept.V5Rate != 0 {
-			out.Sessions = append(out.Sessions, kept)
-		}
+	for _, p := range t.parts {
+		out.Sessions = p.state(out.Sessions)
 	}
 	slices.SortFunc(out.Sessions, func(a, b SessionState) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Domain, b.Domain))
@@ -61,26 +52,43 @@ func (t *Table) State() State {
 	return out
 }
 
+func (p *part) state(out []SessionState) []SessionState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, s := range p.sessions {
+		kept := SessionState{
+			From: key.from, Source: key.source, Domain: key.domain, LastSeen: s.lastSeen, Proven: s.proven, Boot: s.clock.boot,
+			Templates: s.templates.Definitions(), Samplers: maps.Clone(s.sampling.selectors), Interfaces: maps.Clone(s.sampling.interfaces),
+			Rate: s.sampling.all, V5Rate: s.sampling.v5,
+		}
+		if len(kept.Templates)+len(kept.Samplers)+len(kept.Interfaces) > 0 || kept.Rate != 0 || kept.V5Rate != 0 {
+			out = append(out, kept)
+		}
+	}
+	return out
+}
+
 // Restore takes over what is not older than a template's lifetime, of exporters that are heard, within the bounds that
 // hold for all. It is for an empty table, and returns how many sessions it has then.
 func (t *Table) Restore(state State, now time.Time) (sessions int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, kept := range state.Sessions {
-		heard := t.listed == nil || t.cfg.AcceptUnlisted || t.listed(kept.From.Addr())
-		if !kept.From.IsValid() || !heard || now.Sub(kept.LastSeen) > t.cfg.TemplateLifetime || len(t.sessions) >= t.cfg.MaxSessions {
+		full := t.sessions.n.Load() >= int64(t.cfg.MaxSessions)
+		if full || !kept.From.IsValid() || !t.hears(kept.From.Addr()) || now.Sub(kept.LastSeen) > t.cfg.TemplateLifetime {
 			continue
 		}
-		t.restore(kept, now)
+		p := t.partOf(kept.From.Addr())
+		p.mu.Lock()
+		p.restore(kept, now)
+		p.mu.Unlock()
 	}
-	return len(t.sessions)
+	return int(t.sessions.n.Load())
 }
 
-func (t *Table) restore(kept SessionState, now time.Time) {
-	s := t.session(sessionKey{netip.AddrPortFrom(kept.From.Addr().Unmap(), kept.From.Port()), kept.Source, kept.Domain})
+func (p *part) restore(kept SessionState, now time.Time) {
+	s := p.session(kept.key())
 	s.lastSeen, s.proven, s.restored, s.clock.boot = kept.LastSeen, kept.Proven, true, kept.Boot
 	for _, d := range kept.Templates {
-		if now.Sub(d.At) <= t.cfg.TemplateLifetime {
+		if now.Sub(d.At) <= p.table.cfg.TemplateLifetime {
 			s.templates.Restore(d) //nolint:errcheck // what no exporter can have sent is left out
 		}
 	}
@@ -94,5 +102,5 @@ func (t *Table) restore(kept SessionState, now time.Time) {
 	q := s.quality
 	q.templates[s.key.from.Port()], q.LastSeen = s.templates.Len(), kept.LastSeen
 	q.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
-	t.charge(s)
+	p.charge(s)
 }

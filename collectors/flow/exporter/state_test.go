@@ -131,7 +131,7 @@ func TestAStateOfAnything(t *testing.T) {
 	many.Sessions = append(many.Sessions, SessionState{})
 	b := newBench(t, func(c *Configuration) { c.TemplateMemory = 4 << 20 })
 	b.table.Restore(many, epoch)
-	if n := len(b.table.sessions); n > b.table.cfg.MaxSessions || b.table.memory.total > 4<<20 {
-		t.Errorf("%d sessions with %d bytes", n, b.table.memory.total)
+	if n := b.sessions(); n > b.table.cfg.MaxSessions || b.table.memory.Load() > 4<<20 {
+		t.Errorf("%d sessions with %d bytes", n, b.table.memory.Load())
 	}
 }

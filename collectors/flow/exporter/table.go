@@ -1,39 +1,94 @@
 package exporter
 
 import (
-	"cmp"
 	"net/netip"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
+	"github.com/millrace/millrace/collectors/flow/worker"
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
-// Table holds the sessions of all exporters. It is safe for concurrent use.
+// Table holds the sessions of all exporters. It is safe for concurrent use: it has a part for each worker, so that
+// workers do not wait for each other. The bounds of the configuration hold for all parts together.
 type Table struct {
 	cfg    Configuration
 	listed func(netip.Addr) bool
+	parts  []*part
+
+	// sessions and exporters are how many the parts have.
+	sessions, exporters bounded
+	// memory is the bytes of templates and samplers, heard those of other collectors' sessions.
+	memory, heard atomic.Int64
+
+	reading  sync.Mutex // Hours
+	revision uint64
+}
+
+// part has the exporters of one worker.
+type part struct {
+	table *Table
 
 	mu        sync.Mutex
 	sessions  map[sessionKey]*session
-	elsewhere elsewhere
-	memory    memory
+	elsewhere map[sessionKey]SessionState
+	memory    map[netip.Addr]int // bytes of templates and samplers
 	qualities map[qualityKey]*quality
 	domains   map[netip.Addr]int // rows of qualities per exporter
-	stranger  netip.Addr         // the last that was not listed
+	stranger  stranger
 	limiter   limiter
-	revision  uint64
 	message   decode.Message
 }
 
-// NewTable returns an empty table that takes datagrams of the exporters that are listed, and where unlisted ones are
-// accepted, or listed is nil, of all.
-func NewTable(cfg Configuration, listed func(netip.Addr) bool) *Table {
-	return &Table{
-		cfg: cfg, listed: listed, limiter: newLimiter(cfg, listed), sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
-		qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
+// stranger is the last sender that was not listed.
+type stranger struct {
+	from netip.Addr
+	at   time.Time
+}
+
+// NewTable returns an empty table for a number of workers. It takes datagrams of the exporters that are listed, and
+// where unlisted ones are accepted, or listed is nil, of all.
+func NewTable(cfg Configuration, listed func(netip.Addr) bool, workers int) *Table {
+	t := &Table{cfg: cfg, listed: listed}
+	for range workers {
+		t.parts = append(t.parts, &part{
+			table: t, limiter: newLimiter(cfg, listed), sessions: map[sessionKey]*session{}, elsewhere: map[sessionKey]SessionState{},
+			memory: map[netip.Addr]int{}, qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
+		})
+	}
+	return t
+}
+
+// partOf has the exporter of an address.
+func (t *Table) partOf(exporter netip.Addr) *part {
+	return t.parts[worker.Of(exporter, len(t.parts))]
+}
+
+// lock holds all parts, always in the same order.
+func (t *Table) lock() {
+	for _, p := range t.parts {
+		p.mu.Lock()
+	}
+}
+
+func (t *Table) unlock() {
+	for _, p := range t.parts {
+		p.mu.Unlock()
+	}
+}
+
+// withAll calls f while all parts are held, for a caller that holds this one. It is let go in between: what the caller
+// knew of it before may have changed.
+func (p *part) withAll(f func()) {
+	p.mu.Unlock()
+	p.table.lock()
+	f()
+	for _, other := range p.table.parts {
+		if other != p {
+			other.mu.Unlock()
+		}
 	}
 }
 
@@ -43,55 +98,79 @@ type Datagram struct {
 	Payload []byte
 }
 
-// Take decodes datagrams that arrived at a time and appends their flows to out.
+// Take decodes datagrams that arrived at a time and appends their flows to out. Those that one worker's socket brings
+// are all of one part.
 func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record) []flowrecord.Record {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	var held *part
 	for _, d := range datagrams {
 		from := netip.AddrPortFrom(d.From.Addr().Unmap(), d.From.Port())
-		out = t.take(from, d.Payload, at, out)
+		if p := t.partOf(from.Addr()); p != held {
+			if held != nil {
+				held.mu.Unlock()
+			}
+			p.mu.Lock()
+			held = p
+		}
+		out = held.take(from, d.Payload, at, out)
+	}
+	if held != nil {
+		held.mu.Unlock()
 	}
 	return out
 }
 
-func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []flowrecord.Record) []flowrecord.Record {
-	if t.listed != nil && !t.cfg.AcceptUnlisted && !t.listed(from.Addr()) {
-		q := t.nobody()
+// hears reports whether datagrams of an address are taken.
+func (t *Table) hears(from netip.Addr) bool {
+	return t.listed == nil || t.cfg.AcceptUnlisted || t.listed(from)
+}
+
+func (p *part) take(from netip.AddrPort, payload []byte, at time.Time, out []flowrecord.Record) []flowrecord.Record {
+	if !p.table.hears(from.Addr()) {
+		q := p.nobody()
 		q.drop(ReasonUnlisted, 1)
 		q.LastSeen = at
-		t.stranger = from.Addr()
+		p.stranger = stranger{from.Addr(), at}
 		return out
 	}
-	if !t.limiter.admits(from.Addr(), at) {
+	if !p.limiter.admits(from.Addr(), at) {
 		// How many records that were, the sequence number of the next datagram that is taken shows, if one is.
-		t.quality(qualityKey{exporter: from.Addr()}).rateLimited(at)
+		p.quality(qualityKey{exporter: from.Addr()}).rateLimited(at)
 		return out
 	}
 	h, err := decode.ParseHeader(payload)
 	if err != nil {
 		// Not by the domain: a datagram that does not even parse is no reason to believe in one.
-		t.quality(qualityKey{exporter: from.Addr()}).refuse(err, at)
+		p.quality(qualityKey{exporter: from.Addr()}).refuse(err, at)
 		return out
 	}
-	t.moved(sessionKey{from, h.Source, h.Domain}, at)
-	s := t.session(sessionKey{from, h.Source, h.Domain})
+	p.moved(sessionKey{from, h.Source, h.Domain}, at)
+	s := p.session(sessionKey{from, h.Source, h.Domain})
 	if h.Source == flowrecord.SFlow {
 		h.ExportTime = at // its header has no time of day
 	}
-	out = s.take(t.cfg, payload, h, at, &t.message, out)
-	t.charge(s)
+	out = s.take(p.table.cfg, payload, h, at, &p.message, out)
+	p.charge(s)
 	return out
 }
 
-func (t *Table) session(key sessionKey) *session {
-	if s, ok := t.sessions[key]; ok {
+func (p *part) session(key sessionKey) *session {
+	if s, ok := p.sessions[key]; ok {
 		return s
 	}
-	if len(t.sessions) >= t.cfg.MaxSessions {
-		t.evict(t.crowded())
+	t := p.table
+	if most := t.cfg.MaxSessions; !t.sessions.take(most) {
+		p.withAll(func() {
+			for !t.sessions.take(most) {
+				t.evict(t.crowded())
+			}
+		})
+		if s, ok := p.sessions[key]; ok { // another caller was first
+			t.sessions.give()
+			return s
+		}
 	}
-	s := &session{key: key, quality: t.quality(qualityKey{key.from.Addr(), key.domain, key.source})}
-	t.sessions[key] = s
+	s := &session{key: key, quality: p.quality(qualityKey{key.from.Addr(), key.domain, key.source})}
+	p.sessions[key] = s
 	return s
 }
 
@@ -103,74 +182,33 @@ const maxRows = maxDomains + 1
 
 // quality finds an exporter's counters. Its domains beyond the limit share a row with what did not parse, and exporters
 // beyond theirs the row of nobody: both limits only made-up sources reach.
-func (t *Table) quality(key qualityKey) *quality {
-	if q, ok := t.qualities[key]; ok {
+func (p *part) quality(key qualityKey) *quality {
+	if q, ok := p.qualities[key]; ok {
 		return q
 	}
 	rest := qualityKey{exporter: key.exporter}
-	switch n := t.domains[key.exporter]; {
-	case n == 0 && len(t.domains) >= t.cfg.MaxSessions:
-		q := t.nobody()
+	switch n := p.domains[key.exporter]; {
+	case n == 0 && !p.table.exporters.take(p.table.cfg.MaxSessions):
+		q := p.nobody()
 		q.drop(ReasonTooMany, 1)
 		return q
 	case n >= maxDomains && key != rest:
-		return t.quality(rest)
+		return p.quality(rest)
 	}
-	t.domains[key.exporter]++
+	p.domains[key.exporter]++
 	q := newQuality(key)
-	t.qualities[key] = q
+	p.qualities[key] = q
 	return q
 }
 
-// nobody is the row 0.0.0.0 of sources that are not counted one by one.
-func (t *Table) nobody() *quality {
-	key := qualityKey{exporter: netip.IPv4Unspecified()}
-	q, ok := t.qualities[key]
+// nobodyKey is the row 0.0.0.0 of sources that are not counted one by one.
+var nobodyKey = qualityKey{exporter: netip.IPv4Unspecified()}
+
+func (p *part) nobody() *quality {
+	q, ok := p.qualities[nobodyKey]
 	if !ok {
-		q = newQuality(key)
-		t.qualities[key] = q
+		q = newQuality(nobodyKey)
+		p.qualities[nobodyKey] = q
 	}
 	return q
-}
-
-// Quality lists all exporters, in order.
-func (t *Table) Quality(now time.Time) []Quality {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := make([]Quality, 0, len(t.qualities))
-	for _, q := range t.qualities {
-		all = append(all, q.snapshot(now))
-	}
-	slices.SortFunc(all, func(a, b Quality) int {
-		return cmp.Or(a.Exporter.Compare(b.Exporter), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Source, b.Source))
-	})
-	return all
-}
-
-// Stranger is the last address that sent something and is not listed, and how many datagrams such addresses have sent.
-func (t *Table) Stranger() (netip.Addr, uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.stranger.IsValid() {
-		return t.stranger, 0
-	}
-	return t.stranger, t.nobody().Drops[string(ReasonUnlisted)]
-}
-
-// Hours lists the hours of each exporter that changed since the last call. Nobody has none, so that senders that are
-// counted there do not look like an exporter in good health.
-func (t *Table) Hours() []Hour {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.revision++
-	var all []Hour
-	for key, q := range t.qualities {
-		if !key.exporter.IsUnspecified() {
-			all = append(all, q.changed(t.revision)...)
-		}
-	}
-	slices.SortFunc(all, func(a, b Hour) int {
-		return cmp.Or(a.Exporter.Compare(b.Exporter), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Source, b.Source), a.Start.Compare(b.Start))
-	})
-	return all
 }

@@ -27,12 +27,15 @@ type bench struct {
 	now   time.Time
 }
 
+// workers of the tables that are tested: every test of a bound is one of several parts that share it.
+const workers = 3
+
 func newBench(t *testing.T, change func(*Configuration)) *bench {
 	cfg := DefaultConfiguration()
 	if change != nil {
 		change(&cfg)
 	}
-	return &bench{t, NewTable(cfg, nil), epoch}
+	return &bench{t, NewTable(cfg, nil, workers), epoch}
 }
 
 func (b *bench) take(from netip.AddrPort, datagrams ...[]byte) []flowrecord.Record {
@@ -41,6 +44,24 @@ func (b *bench) take(from netip.AddrPort, datagrams ...[]byte) []flowrecord.Reco
 		out = b.table.Take([]Datagram{{from, d}}, b.now, out)
 	}
 	return out
+}
+
+// sessions is how many there are, which the table has also counted.
+func (b *bench) sessions() (n int) {
+	b.t.Helper()
+	for _, p := range b.table.parts {
+		n += len(p.sessions)
+	}
+	b.want("sessions that are counted", b.table.sessions.n.Load(), int64(n))
+	return n
+}
+
+// elsewhere is how many sessions of other collectors there are.
+func (b *bench) elsewhere() (n int) {
+	for _, p := range b.table.parts {
+		n += len(p.elsewhere)
+	}
+	return n
 }
 
 // only is the quality of the one exporter there is.
@@ -453,7 +474,7 @@ func TestRandomSourcesAreBounded(t *testing.T) {
 		b.take(from, v9(header{seq: 1}, tmpl(9), flows(1, hour)))
 		b.take(from, []byte{0, 9, 1})
 	}
-	if n := len(b.table.sessions); n > 50 {
+	if n := b.sessions(); n > 50 {
 		t.Errorf("%d sessions kept, want at most 50", n)
 	}
 	all := b.table.Quality(b.now)
@@ -498,7 +519,7 @@ func FuzzSessions(f *testing.F) {
 		f.Add(d, d, d[:len(d)/2])
 	}
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
-		table := NewTable(DefaultConfiguration(), nil)
+		table := NewTable(DefaultConfiguration(), nil, workers)
 		for _, d := range [][]byte{a, b, c, a} {
 			for _, r := range table.Take([]Datagram{{router, d}}, epoch, nil) {
 				if err := plausible(r); err != nil {

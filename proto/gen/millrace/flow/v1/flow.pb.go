@@ -645,8 +645,10 @@ func (*QualityRequest) Descriptor() ([]byte, []int) {
 type QualityResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Exporters []*ExporterQuality     `protobuf:"bytes,1,rep,name=exporters,proto3" json:"exporters,omitempty"`
-	// Datagrams the kernel dropped because the socket's buffer was full.
-	SocketDrops   uint64 `protobuf:"varint,2,opt,name=socket_drops,json=socketDrops,proto3" json:"socket_drops,omitempty"`
+	// Datagrams the kernel dropped because a socket's buffer was full.
+	SocketDrops uint64 `protobuf:"varint,2,opt,name=socket_drops,json=socketDrops,proto3" json:"socket_drops,omitempty"`
+	// By listening address, then worker.
+	Sockets       []*CollectorSocket `protobuf:"bytes,3,rep,name=sockets,proto3" json:"sockets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -695,6 +697,84 @@ func (x *QualityResponse) GetSocketDrops() uint64 {
 	return 0
 }
 
+func (x *QualityResponse) GetSockets() []*CollectorSocket {
+	if x != nil {
+		return x.Sockets
+	}
+	return nil
+}
+
+// CollectorSocket is what came to the socket of one worker.
+type CollectorSocket struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Address and port, as configured.
+	Listen    string `protobuf:"bytes,1,opt,name=listen,proto3" json:"listen,omitempty"`
+	Worker    uint32 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Datagrams uint64 `protobuf:"varint,3,opt,name=datagrams,proto3" json:"datagrams,omitempty"`
+	// Dropped by the kernel: datagrams of exporters of this worker.
+	Drops         uint64 `protobuf:"varint,4,opt,name=drops,proto3" json:"drops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectorSocket) Reset() {
+	*x = CollectorSocket{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectorSocket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectorSocket) ProtoMessage() {}
+
+func (x *CollectorSocket) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectorSocket.ProtoReflect.Descriptor instead.
+func (*CollectorSocket) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CollectorSocket) GetListen() string {
+	if x != nil {
+		return x.Listen
+	}
+	return ""
+}
+
+func (x *CollectorSocket) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *CollectorSocket) GetDatagrams() uint64 {
+	if x != nil {
+		return x.Datagrams
+	}
+	return 0
+}
+
+func (x *CollectorSocket) GetDrops() uint64 {
+	if x != nil {
+		return x.Drops
+	}
+	return 0
+}
+
 type ExporterQuality struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Exporter          string                 `protobuf:"bytes,1,opt,name=exporter,proto3" json:"exporter,omitempty"`
@@ -717,14 +797,16 @@ type ExporterQuality struct {
 	// What was seen and kept, by name: restart, clock_jump, sampling_changed, late, sequence_jump.
 	Events map[string]uint64 `protobuf:"bytes,13,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Records among `records` whose sampling rate was not known when they came.
-	UnknownRate   uint64 `protobuf:"varint,14,opt,name=unknown_rate,json=unknownRate,proto3" json:"unknown_rate,omitempty"`
+	UnknownRate uint64 `protobuf:"varint,14,opt,name=unknown_rate,json=unknownRate,proto3" json:"unknown_rate,omitempty"`
+	// The worker to whose sockets its datagrams come; 0 for 0.0.0.0, whose senders are of any.
+	Worker        uint32 `protobuf:"varint,15,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExporterQuality) Reset() {
 	*x = ExporterQuality{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +818,7 @@ func (x *ExporterQuality) String() string {
 func (*ExporterQuality) ProtoMessage() {}
 
 func (x *ExporterQuality) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +831,7 @@ func (x *ExporterQuality) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExporterQuality.ProtoReflect.Descriptor instead.
 func (*ExporterQuality) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{7}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExporterQuality) GetExporter() string {
@@ -850,6 +932,13 @@ func (x *ExporterQuality) GetUnknownRate() uint64 {
 	return 0
 }
 
+func (x *ExporterQuality) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
 type IntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	From  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -864,7 +953,7 @@ type IntervalsRequest struct {
 
 func (x *IntervalsRequest) Reset() {
 	*x = IntervalsRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +965,7 @@ func (x *IntervalsRequest) String() string {
 func (*IntervalsRequest) ProtoMessage() {}
 
 func (x *IntervalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +978,7 @@ func (x *IntervalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntervalsRequest.ProtoReflect.Descriptor instead.
 func (*IntervalsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{8}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntervalsRequest) GetFrom() *timestamppb.Timestamp {
@@ -945,7 +1034,7 @@ type IntervalsResponse struct {
 
 func (x *IntervalsResponse) Reset() {
 	*x = IntervalsResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1046,7 @@ func (x *IntervalsResponse) String() string {
 func (*IntervalsResponse) ProtoMessage() {}
 
 func (x *IntervalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1059,7 @@ func (x *IntervalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntervalsResponse.ProtoReflect.Descriptor instead.
 func (*IntervalsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{9}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *IntervalsResponse) GetExporter() string {
@@ -1074,7 +1163,7 @@ type ExportQualityRequest struct {
 
 func (x *ExportQualityRequest) Reset() {
 	*x = ExportQualityRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1175,7 @@ func (x *ExportQualityRequest) String() string {
 func (*ExportQualityRequest) ProtoMessage() {}
 
 func (x *ExportQualityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1188,7 @@ func (x *ExportQualityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportQualityRequest.ProtoReflect.Descriptor instead.
 func (*ExportQualityRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{10}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExportQualityRequest) GetFrom() *timestamppb.Timestamp {
@@ -1127,7 +1216,7 @@ type ExportQualityResponse struct {
 
 func (x *ExportQualityResponse) Reset() {
 	*x = ExportQualityResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1139,7 +1228,7 @@ func (x *ExportQualityResponse) String() string {
 func (*ExportQualityResponse) ProtoMessage() {}
 
 func (x *ExportQualityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1152,7 +1241,7 @@ func (x *ExportQualityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportQualityResponse.ProtoReflect.Descriptor instead.
 func (*ExportQualityResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{11}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExportQualityResponse) GetQuality() *HourQuality {
@@ -1174,7 +1263,7 @@ type PrefixPair struct {
 
 func (x *PrefixPair) Reset() {
 	*x = PrefixPair{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1275,7 @@ func (x *PrefixPair) String() string {
 func (*PrefixPair) ProtoMessage() {}
 
 func (x *PrefixPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1288,7 @@ func (x *PrefixPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixPair.ProtoReflect.Descriptor instead.
 func (*PrefixPair) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{12}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PrefixPair) GetSrc() string {
@@ -1234,7 +1323,7 @@ type LastSeenRequest struct {
 
 func (x *LastSeenRequest) Reset() {
 	*x = LastSeenRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1335,7 @@ func (x *LastSeenRequest) String() string {
 func (*LastSeenRequest) ProtoMessage() {}
 
 func (x *LastSeenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1348,7 @@ func (x *LastSeenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastSeenRequest.ProtoReflect.Descriptor instead.
 func (*LastSeenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{13}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LastSeenRequest) GetPairs() []*PrefixPair {
@@ -1286,7 +1375,7 @@ type LastSeenResponse struct {
 
 func (x *LastSeenResponse) Reset() {
 	*x = LastSeenResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1387,7 @@ func (x *LastSeenResponse) String() string {
 func (*LastSeenResponse) ProtoMessage() {}
 
 func (x *LastSeenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1400,7 @@ func (x *LastSeenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastSeenResponse.ProtoReflect.Descriptor instead.
 func (*LastSeenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{14}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LastSeenResponse) GetPairs() []*PairSeen {
@@ -1331,7 +1420,7 @@ type PairSeen struct {
 
 func (x *PairSeen) Reset() {
 	*x = PairSeen{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1432,7 @@ func (x *PairSeen) String() string {
 func (*PairSeen) ProtoMessage() {}
 
 func (x *PairSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1445,7 @@ func (x *PairSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairSeen.ProtoReflect.Descriptor instead.
 func (*PairSeen) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{15}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PairSeen) GetPair() *PrefixPair {
@@ -1389,7 +1478,7 @@ type PairTrafficRequest struct {
 
 func (x *PairTrafficRequest) Reset() {
 	*x = PairTrafficRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1490,7 @@ func (x *PairTrafficRequest) String() string {
 func (*PairTrafficRequest) ProtoMessage() {}
 
 func (x *PairTrafficRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1503,7 @@ func (x *PairTrafficRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairTrafficRequest.ProtoReflect.Descriptor instead.
 func (*PairTrafficRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PairTrafficRequest) GetPairs() []*PrefixPair {
@@ -1462,7 +1551,7 @@ type PairTrafficResponse struct {
 
 func (x *PairTrafficResponse) Reset() {
 	*x = PairTrafficResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1563,7 @@ func (x *PairTrafficResponse) String() string {
 func (*PairTrafficResponse) ProtoMessage() {}
 
 func (x *PairTrafficResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1576,7 @@ func (x *PairTrafficResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairTrafficResponse.ProtoReflect.Descriptor instead.
 func (*PairTrafficResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PairTrafficResponse) GetPairs() []*PairTraffic {
@@ -1511,7 +1600,7 @@ type PairTraffic struct {
 
 func (x *PairTraffic) Reset() {
 	*x = PairTraffic{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1612,7 @@ func (x *PairTraffic) String() string {
 func (*PairTraffic) ProtoMessage() {}
 
 func (x *PairTraffic) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1625,7 @@ func (x *PairTraffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairTraffic.ProtoReflect.Descriptor instead.
 func (*PairTraffic) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PairTraffic) GetBytes() uint64 {
@@ -1573,7 +1662,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1674,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1687,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TopRequest) GetFrom() *timestamppb.Timestamp {
@@ -1638,7 +1727,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1739,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1752,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TopResponse) GetPairs() []*PairBytes {
@@ -1685,7 +1774,7 @@ type PairBytes struct {
 
 func (x *PairBytes) Reset() {
 	*x = PairBytes{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1786,7 @@ func (x *PairBytes) String() string {
 func (*PairBytes) ProtoMessage() {}
 
 func (x *PairBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1799,7 @@ func (x *PairBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairBytes.ProtoReflect.Descriptor instead.
 func (*PairBytes) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PairBytes) GetPair() *PrefixPair {
@@ -1754,7 +1843,7 @@ type TelemetryRequest struct {
 
 func (x *TelemetryRequest) Reset() {
 	*x = TelemetryRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1855,7 @@ func (x *TelemetryRequest) String() string {
 func (*TelemetryRequest) ProtoMessage() {}
 
 func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1868,7 @@ func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryRequest.ProtoReflect.Descriptor instead.
 func (*TelemetryRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TelemetryRequest) GetDevice() string {
@@ -1819,7 +1908,7 @@ type TelemetryResponse struct {
 
 func (x *TelemetryResponse) Reset() {
 	*x = TelemetryResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1920,7 @@ func (x *TelemetryResponse) String() string {
 func (*TelemetryResponse) ProtoMessage() {}
 
 func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1933,7 @@ func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryResponse.ProtoReflect.Descriptor instead.
 func (*TelemetryResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TelemetryResponse) GetSeries() []*TelemetrySeries {
@@ -1865,7 +1954,7 @@ type TelemetrySeries struct {
 
 func (x *TelemetrySeries) Reset() {
 	*x = TelemetrySeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1966,7 @@ func (x *TelemetrySeries) String() string {
 func (*TelemetrySeries) ProtoMessage() {}
 
 func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1979,7 @@ func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetrySeries.ProtoReflect.Descriptor instead.
 func (*TelemetrySeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TelemetrySeries) GetDevice() string {
@@ -1924,7 +2013,7 @@ type TelemetryPoint struct {
 
 func (x *TelemetryPoint) Reset() {
 	*x = TelemetryPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2025,7 @@ func (x *TelemetryPoint) String() string {
 func (*TelemetryPoint) ProtoMessage() {}
 
 func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2038,7 @@ func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryPoint.ProtoReflect.Descriptor instead.
 func (*TelemetryPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TelemetryPoint) GetTime() *timestamppb.Timestamp {
@@ -1980,7 +2069,7 @@ type VpnSeriesRequest struct {
 
 func (x *VpnSeriesRequest) Reset() {
 	*x = VpnSeriesRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2081,7 @@ func (x *VpnSeriesRequest) String() string {
 func (*VpnSeriesRequest) ProtoMessage() {}
 
 func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2094,7 @@ func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesRequest.ProtoReflect.Descriptor instead.
 func (*VpnSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VpnSeriesRequest) GetFrom() *timestamppb.Timestamp {
@@ -2046,7 +2135,7 @@ type VpnSeriesResponse struct {
 
 func (x *VpnSeriesResponse) Reset() {
 	*x = VpnSeriesResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2147,7 @@ func (x *VpnSeriesResponse) String() string {
 func (*VpnSeriesResponse) ProtoMessage() {}
 
 func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2160,7 @@ func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesResponse.ProtoReflect.Descriptor instead.
 func (*VpnSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *VpnSeriesResponse) GetFlows() []*VpnFlowSeries {
@@ -2102,7 +2191,7 @@ type VpnFlowSeries struct {
 
 func (x *VpnFlowSeries) Reset() {
 	*x = VpnFlowSeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2203,7 @@ func (x *VpnFlowSeries) String() string {
 func (*VpnFlowSeries) ProtoMessage() {}
 
 func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2216,7 @@ func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFlowSeries.ProtoReflect.Descriptor instead.
 func (*VpnFlowSeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *VpnFlowSeries) GetVpn() string {
@@ -2179,7 +2268,7 @@ type VpnPoint struct {
 
 func (x *VpnPoint) Reset() {
 	*x = VpnPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2280,7 @@ func (x *VpnPoint) String() string {
 func (*VpnPoint) ProtoMessage() {}
 
 func (x *VpnPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2293,7 @@ func (x *VpnPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnPoint.ProtoReflect.Descriptor instead.
 func (*VpnPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *VpnPoint) GetTime() *timestamppb.Timestamp {
@@ -2284,7 +2373,7 @@ type VpnFairness struct {
 
 func (x *VpnFairness) Reset() {
 	*x = VpnFairness{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2385,7 @@ func (x *VpnFairness) String() string {
 func (*VpnFairness) ProtoMessage() {}
 
 func (x *VpnFairness) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2398,7 @@ func (x *VpnFairness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFairness.ProtoReflect.Descriptor instead.
 func (*VpnFairness) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *VpnFairness) GetTime() *timestamppb.Timestamp {
@@ -2362,7 +2451,7 @@ type CircuitUsageRequest struct {
 
 func (x *CircuitUsageRequest) Reset() {
 	*x = CircuitUsageRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2463,7 @@ func (x *CircuitUsageRequest) String() string {
 func (*CircuitUsageRequest) ProtoMessage() {}
 
 func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2476,7 @@ func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsageRequest.ProtoReflect.Descriptor instead.
 func (*CircuitUsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CircuitUsageRequest) GetCircuits() []string {
@@ -2430,7 +2519,7 @@ type CircuitUsageResponse struct {
 
 func (x *CircuitUsageResponse) Reset() {
 	*x = CircuitUsageResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2531,7 @@ func (x *CircuitUsageResponse) String() string {
 func (*CircuitUsageResponse) ProtoMessage() {}
 
 func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2544,7 @@ func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsageResponse.ProtoReflect.Descriptor instead.
 func (*CircuitUsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{32}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CircuitUsageResponse) GetCircuits() []*CircuitUsage {
@@ -2487,7 +2576,7 @@ type CircuitUsage struct {
 
 func (x *CircuitUsage) Reset() {
 	*x = CircuitUsage{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2499,7 +2588,7 @@ func (x *CircuitUsage) String() string {
 func (*CircuitUsage) ProtoMessage() {}
 
 func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2601,7 @@ func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsage.ProtoReflect.Descriptor instead.
 func (*CircuitUsage) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{33}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CircuitUsage) GetCircuit() string {
@@ -2564,7 +2653,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2665,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2678,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{34}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -2695,10 +2784,16 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x0eImportResponse\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\x04R\abatches\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x04R\arecords\"\x10\n" +
-	"\x0eQualityRequest\"u\n" +
+	"\x0eQualityRequest\"\xb2\x01\n" +
 	"\x0fQualityResponse\x12?\n" +
 	"\texporters\x18\x01 \x03(\v2!.millrace.flow.v1.ExporterQualityR\texporters\x12!\n" +
-	"\fsocket_drops\x18\x02 \x01(\x04R\vsocketDrops\"\xc6\x05\n" +
+	"\fsocket_drops\x18\x02 \x01(\x04R\vsocketDrops\x12;\n" +
+	"\asockets\x18\x03 \x03(\v2!.millrace.flow.v1.CollectorSocketR\asockets\"u\n" +
+	"\x0fCollectorSocket\x12\x16\n" +
+	"\x06listen\x18\x01 \x01(\tR\x06listen\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x1c\n" +
+	"\tdatagrams\x18\x03 \x01(\x04R\tdatagrams\x12\x14\n" +
+	"\x05drops\x18\x04 \x01(\x04R\x05drops\"\xde\x05\n" +
 	"\x0fExporterQuality\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\tR\bexporter\x12-\n" +
 	"\x12observation_domain\x18\x02 \x01(\rR\x11observationDomain\x120\n" +
@@ -2715,7 +2810,8 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x05drops\x18\v \x03(\v2,.millrace.flow.v1.ExporterQuality.DropsEntryR\x05drops\x127\n" +
 	"\tlast_seen\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12E\n" +
 	"\x06events\x18\r \x03(\v2-.millrace.flow.v1.ExporterQuality.EventsEntryR\x06events\x12!\n" +
-	"\funknown_rate\x18\x0e \x01(\x04R\vunknownRate\x1a8\n" +
+	"\funknown_rate\x18\x0e \x01(\x04R\vunknownRate\x12\x16\n" +
+	"\x06worker\x18\x0f \x01(\rR\x06worker\x1a8\n" +
 	"\n" +
 	"DropsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2893,7 +2989,7 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
@@ -2903,118 +2999,120 @@ var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(*ImportResponse)(nil),        // 5: millrace.flow.v1.ImportResponse
 	(*QualityRequest)(nil),        // 6: millrace.flow.v1.QualityRequest
 	(*QualityResponse)(nil),       // 7: millrace.flow.v1.QualityResponse
-	(*ExporterQuality)(nil),       // 8: millrace.flow.v1.ExporterQuality
-	(*IntervalsRequest)(nil),      // 9: millrace.flow.v1.IntervalsRequest
-	(*IntervalsResponse)(nil),     // 10: millrace.flow.v1.IntervalsResponse
-	(*ExportQualityRequest)(nil),  // 11: millrace.flow.v1.ExportQualityRequest
-	(*ExportQualityResponse)(nil), // 12: millrace.flow.v1.ExportQualityResponse
-	(*PrefixPair)(nil),            // 13: millrace.flow.v1.PrefixPair
-	(*LastSeenRequest)(nil),       // 14: millrace.flow.v1.LastSeenRequest
-	(*LastSeenResponse)(nil),      // 15: millrace.flow.v1.LastSeenResponse
-	(*PairSeen)(nil),              // 16: millrace.flow.v1.PairSeen
-	(*PairTrafficRequest)(nil),    // 17: millrace.flow.v1.PairTrafficRequest
-	(*PairTrafficResponse)(nil),   // 18: millrace.flow.v1.PairTrafficResponse
-	(*PairTraffic)(nil),           // 19: millrace.flow.v1.PairTraffic
-	(*TopRequest)(nil),            // 20: millrace.flow.v1.TopRequest
-	(*TopResponse)(nil),           // 21: millrace.flow.v1.TopResponse
-	(*PairBytes)(nil),             // 22: millrace.flow.v1.PairBytes
-	(*TelemetryRequest)(nil),      // 23: millrace.flow.v1.TelemetryRequest
-	(*TelemetryResponse)(nil),     // 24: millrace.flow.v1.TelemetryResponse
-	(*TelemetrySeries)(nil),       // 25: millrace.flow.v1.TelemetrySeries
-	(*TelemetryPoint)(nil),        // 26: millrace.flow.v1.TelemetryPoint
-	(*VpnSeriesRequest)(nil),      // 27: millrace.flow.v1.VpnSeriesRequest
-	(*VpnSeriesResponse)(nil),     // 28: millrace.flow.v1.VpnSeriesResponse
-	(*VpnFlowSeries)(nil),         // 29: millrace.flow.v1.VpnFlowSeries
-	(*VpnPoint)(nil),              // 30: millrace.flow.v1.VpnPoint
-	(*VpnFairness)(nil),           // 31: millrace.flow.v1.VpnFairness
-	(*CircuitUsageRequest)(nil),   // 32: millrace.flow.v1.CircuitUsageRequest
-	(*CircuitUsageResponse)(nil),  // 33: millrace.flow.v1.CircuitUsageResponse
-	(*CircuitUsage)(nil),          // 34: millrace.flow.v1.CircuitUsage
-	(*UsagePoint)(nil),            // 35: millrace.flow.v1.UsagePoint
-	nil,                           // 36: millrace.flow.v1.ExporterQuality.DropsEntry
-	nil,                           // 37: millrace.flow.v1.ExporterQuality.EventsEntry
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
+	(*CollectorSocket)(nil),       // 8: millrace.flow.v1.CollectorSocket
+	(*ExporterQuality)(nil),       // 9: millrace.flow.v1.ExporterQuality
+	(*IntervalsRequest)(nil),      // 10: millrace.flow.v1.IntervalsRequest
+	(*IntervalsResponse)(nil),     // 11: millrace.flow.v1.IntervalsResponse
+	(*ExportQualityRequest)(nil),  // 12: millrace.flow.v1.ExportQualityRequest
+	(*ExportQualityResponse)(nil), // 13: millrace.flow.v1.ExportQualityResponse
+	(*PrefixPair)(nil),            // 14: millrace.flow.v1.PrefixPair
+	(*LastSeenRequest)(nil),       // 15: millrace.flow.v1.LastSeenRequest
+	(*LastSeenResponse)(nil),      // 16: millrace.flow.v1.LastSeenResponse
+	(*PairSeen)(nil),              // 17: millrace.flow.v1.PairSeen
+	(*PairTrafficRequest)(nil),    // 18: millrace.flow.v1.PairTrafficRequest
+	(*PairTrafficResponse)(nil),   // 19: millrace.flow.v1.PairTrafficResponse
+	(*PairTraffic)(nil),           // 20: millrace.flow.v1.PairTraffic
+	(*TopRequest)(nil),            // 21: millrace.flow.v1.TopRequest
+	(*TopResponse)(nil),           // 22: millrace.flow.v1.TopResponse
+	(*PairBytes)(nil),             // 23: millrace.flow.v1.PairBytes
+	(*TelemetryRequest)(nil),      // 24: millrace.flow.v1.TelemetryRequest
+	(*TelemetryResponse)(nil),     // 25: millrace.flow.v1.TelemetryResponse
+	(*TelemetrySeries)(nil),       // 26: millrace.flow.v1.TelemetrySeries
+	(*TelemetryPoint)(nil),        // 27: millrace.flow.v1.TelemetryPoint
+	(*VpnSeriesRequest)(nil),      // 28: millrace.flow.v1.VpnSeriesRequest
+	(*VpnSeriesResponse)(nil),     // 29: millrace.flow.v1.VpnSeriesResponse
+	(*VpnFlowSeries)(nil),         // 30: millrace.flow.v1.VpnFlowSeries
+	(*VpnPoint)(nil),              // 31: millrace.flow.v1.VpnPoint
+	(*VpnFairness)(nil),           // 32: millrace.flow.v1.VpnFairness
+	(*CircuitUsageRequest)(nil),   // 33: millrace.flow.v1.CircuitUsageRequest
+	(*CircuitUsageResponse)(nil),  // 34: millrace.flow.v1.CircuitUsageResponse
+	(*CircuitUsage)(nil),          // 35: millrace.flow.v1.CircuitUsage
+	(*UsagePoint)(nil),            // 36: millrace.flow.v1.UsagePoint
+	nil,                           // 37: millrace.flow.v1.ExporterQuality.DropsEntry
+	nil,                           // 38: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
 	3,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
 	2,  // 1: millrace.flow.v1.FlowBatch.quality:type_name -> millrace.flow.v1.HourQuality
 	0,  // 2: millrace.flow.v1.HourQuality.source:type_name -> millrace.flow.v1.Source
-	38, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
-	38, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	38, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	39, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
+	39, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	39, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
 	0,  // 6: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
 	1,  // 7: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
-	8,  // 8: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
-	0,  // 9: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
-	36, // 10: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	38, // 11: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	37, // 12: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
-	38, // 13: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 14: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	39, // 15: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	38, // 16: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	38, // 17: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
-	38, // 18: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 19: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
-	2,  // 20: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
-	13, // 21: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	38, // 22: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
-	16, // 23: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
-	13, // 24: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	38, // 25: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	13, // 26: millrace.flow.v1.PairTrafficRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	38, // 27: millrace.flow.v1.PairTrafficRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 28: millrace.flow.v1.PairTrafficRequest.to:type_name -> google.protobuf.Timestamp
-	39, // 29: millrace.flow.v1.PairTrafficRequest.interval:type_name -> google.protobuf.Duration
-	19, // 30: millrace.flow.v1.PairTrafficResponse.pairs:type_name -> millrace.flow.v1.PairTraffic
-	38, // 31: millrace.flow.v1.PairTraffic.last_seen:type_name -> google.protobuf.Timestamp
-	38, // 32: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 33: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
-	22, // 34: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
-	13, // 35: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	38, // 36: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 37: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
-	25, // 38: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
-	26, // 39: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	38, // 40: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	38, // 41: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 42: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
-	29, // 43: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
-	31, // 44: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
-	30, // 45: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
-	38, // 46: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
-	38, // 47: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
-	38, // 48: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
-	38, // 49: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
-	34, // 50: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
-	35, // 51: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
-	38, // 52: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	4,  // 53: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	6,  // 54: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	9,  // 55: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	11, // 56: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
-	14, // 57: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	17, // 58: millrace.flow.v1.FlowStoreService.PairTraffic:input_type -> millrace.flow.v1.PairTrafficRequest
-	20, // 59: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	23, // 60: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	27, // 61: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
-	32, // 62: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
-	5,  // 63: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	7,  // 64: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	10, // 65: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	12, // 66: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
-	15, // 67: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	18, // 68: millrace.flow.v1.FlowStoreService.PairTraffic:output_type -> millrace.flow.v1.PairTrafficResponse
-	21, // 69: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	24, // 70: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	28, // 71: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
-	33, // 72: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
-	63, // [63:73] is the sub-list for method output_type
-	53, // [53:63] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	9,  // 8: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
+	8,  // 9: millrace.flow.v1.QualityResponse.sockets:type_name -> millrace.flow.v1.CollectorSocket
+	0,  // 10: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
+	37, // 11: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
+	39, // 12: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	38, // 13: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	39, // 14: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 15: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	40, // 16: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	39, // 17: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	39, // 18: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	39, // 19: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 20: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
+	2,  // 21: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
+	14, // 22: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	39, // 23: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
+	17, // 24: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
+	14, // 25: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
+	39, // 26: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	14, // 27: millrace.flow.v1.PairTrafficRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	39, // 28: millrace.flow.v1.PairTrafficRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 29: millrace.flow.v1.PairTrafficRequest.to:type_name -> google.protobuf.Timestamp
+	40, // 30: millrace.flow.v1.PairTrafficRequest.interval:type_name -> google.protobuf.Duration
+	20, // 31: millrace.flow.v1.PairTrafficResponse.pairs:type_name -> millrace.flow.v1.PairTraffic
+	39, // 32: millrace.flow.v1.PairTraffic.last_seen:type_name -> google.protobuf.Timestamp
+	39, // 33: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 34: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	23, // 35: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
+	14, // 36: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
+	39, // 37: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 38: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	26, // 39: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
+	27, // 40: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
+	39, // 41: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	39, // 42: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 43: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
+	30, // 44: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
+	32, // 45: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
+	31, // 46: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
+	39, // 47: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
+	39, // 48: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
+	39, // 49: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
+	39, // 50: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
+	35, // 51: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
+	36, // 52: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
+	39, // 53: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	4,  // 54: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	6,  // 55: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	10, // 56: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	12, // 57: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
+	15, // 58: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	18, // 59: millrace.flow.v1.FlowStoreService.PairTraffic:input_type -> millrace.flow.v1.PairTrafficRequest
+	21, // 60: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	24, // 61: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	28, // 62: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
+	33, // 63: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
+	5,  // 64: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	7,  // 65: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	11, // 66: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	13, // 67: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
+	16, // 68: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	19, // 69: millrace.flow.v1.FlowStoreService.PairTraffic:output_type -> millrace.flow.v1.PairTrafficResponse
+	22, // 70: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	25, // 71: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	29, // 72: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
+	34, // 73: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
+	64, // [64:74] is the sub-list for method output_type
+	54, // [54:64] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -3028,7 +3126,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/flow/v1/flow.proto.
  */
 export const file_millrace_flow_v1_flow: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEiiwEKCUZsb3dCYXRjaBIQCghiYXRjaF9pZBgBIAEoCRItCgdyZWNvcmRzGAIgAygLMhwubWlsbHJhY2UuZmxvdy52MS5GbG93UmVjb3JkEi4KB3F1YWxpdHkYAyADKAsyHS5taWxscmFjZS5mbG93LnYxLkhvdXJRdWFsaXR5Eg0KBWJsb2NrGAQgASgMIuACCgtIb3VyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoDBIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USKAoEaG91chgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJY29sbGVjdG9yGAUgASgJEhAKCHJldmlzaW9uGAYgASgEEhEKCWRhdGFncmFtcxgHIAEoBBIPCgdyZWNvcmRzGAggASgEEhQKDHVua25vd25fcmF0ZRgJIAEoBBIQCghyZWNlaXZlZBgKIAEoBBIMCgRsb3N0GAsgASgEEhMKC25vX3RlbXBsYXRlGAwgASgEEhQKDG91dF9vZl9yYW5nZRgNIAEoBBIPCgdyZWZ1c2VkGA4gASgEEhQKDHNvY2tldF9kcm9wcxgPIAEoBCKIAwoKRmxvd1JlY29yZBIQCghleHBvcnRlchgBIAEoDBIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKQoFc3RhcnQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3JjX2FkZHIYBSABKAwSEAoIZHN0X2FkZHIYBiABKAwSEAoIc3JjX3BvcnQYByABKA0SEAoIZHN0X3BvcnQYCCABKA0SEAoIcHJvdG9jb2wYCSABKA0SCwoDdG9zGAogASgNEhEKCXRjcF9mbGFncxgLIAEoDRINCgVpbl9pZhgMIAEoDRIOCgZvdXRfaWYYDSABKA0SDQoFYnl0ZXMYDiABKAQSDwoHcGFja2V0cxgPIAEoBBIVCg1zYW1wbGluZ19yYXRlGBAgASgEEigKBnNvdXJjZRgRIAEoDjIYLm1pbGxyYWNlLmZsb3cudjEuU291cmNlIjsKDUltcG9ydFJlcXVlc3QSKgoFYmF0Y2gYASABKAsyGy5taWxscmFjZS5mbG93LnYxLkZsb3dCYXRjaCIyCg5JbXBvcnRSZXNwb25zZRIPCgdiYXRjaGVzGAEgASgEEg8KB3JlY29yZHMYAiABKAQiEAoOUXVhbGl0eVJlcXVlc3QiXQoPUXVhbGl0eVJlc3BvbnNlEjQKCWV4cG9ydGVycxgBIAMoCzIhLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5EhQKDHNvY2tldF9kcm9wcxgCIAEoBCKTBAoPRXhwb3J0ZXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgJEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIRCglkYXRhZ3JhbXMYBCABKAQSDwoHcmVjb3JkcxgFIAEoBBIaChJyZWNvcmRzX3Blcl9zZWNvbmQYBiABKAESDAoEbG9zdBgHIAEoBBISCgpsb3NzX3JhdGlvGAggASgBEhEKCXRlbXBsYXRlcxgJIAEoDRIVCg1zYW1wbGluZ19yYXRlGAogASgEEjsKBWRyb3BzGAsgAygLMiwubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkuRHJvcHNFbnRyeRItCglsYXN0X3NlZW4YDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj0KBmV2ZW50cxgNIAMoCzItLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkV2ZW50c0VudHJ5EhQKDHVua25vd25fcmF0ZRgOIAEoBBosCgpEcm9wc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEaLQoLRXZlbnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASKkAQoQSW50ZXJ2YWxzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEQoJbWluX2J5dGVzGAQgASgEIr8CChFJbnRlcnZhbHNSZXNwb25zZRIQCghleHBvcnRlchgBIAEoCRIQCghzcmNfYWRkchgCIAEoCRIQCghkc3RfYWRkchgDIAEoCRIQCghzcmNfcG9ydBgEIAEoDRIQCghkc3RfcG9ydBgFIAEoDRIQCghwcm90b2NvbBgGIAEoDRINCgVpbl9pZhgHIAEoDRIyCg5pbnRlcnZhbF9zdGFydBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYnl0ZXMYCSABKAQSDwoHcGFja2V0cxgKIAEoBBIPCgdyZWNvcmRzGAsgASgNEhUKDXNhbXBsaW5nX3JhdGUYDCABKAQSMwoPbGFzdF9yZWNvcmRfZW5kGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJoChRFeHBvcnRRdWFsaXR5UmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRwoVRXhwb3J0UXVhbGl0eVJlc3BvbnNlEi4KB3F1YWxpdHkYASABKAsyHS5taWxscmFjZS5mbG93LnYxLkhvdXJRdWFsaXR5IjgKClByZWZpeFBhaXISCwoDc3JjGAEgASgJEgsKA2RzdBgCIAEoCRIQCghleHBvcnRlchgDIAEoCSJpCg9MYXN0U2VlblJlcXVlc3QSKwoFcGFpcnMYASADKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIj0KEExhc3RTZWVuUmVzcG9uc2USKQoFcGFpcnMYASADKAsyGi5taWxscmFjZS5mbG93LnYxLlBhaXJTZWVuImUKCFBhaXJTZWVuEioKBHBhaXIYASABKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISLQoJbGFzdF9zZWVuGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLTAQoSUGFpclRyYWZmaWNSZXF1ZXN0EisKBXBhaXJzGAEgAygLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIRCgltaW5fYnl0ZXMYBSABKAQiQwoTUGFpclRyYWZmaWNSZXNwb25zZRIsCgVwYWlycxgBIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuUGFpclRyYWZmaWMiZQoLUGFpclRyYWZmaWMSDQoFYnl0ZXMYASABKAQSGAoQYWxwaGFfZmxvd19ieXRlcxgCIAEoBBItCglsYXN0X3NlZW4YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoIBCgpUb3BSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtpcHY0X2xlbmd0aBgDIAEoDRINCgVsaW1pdBgEIAEoDSI5CgtUb3BSZXNwb25zZRIqCgVwYWlycxgBIAMoCzIbLm1pbGxyYWNlLmZsb3cudjEuUGFpckJ5dGVzImYKCVBhaXJCeXRlcxIqCgRwYWlyGAEgASgLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEg0KBWJ5dGVzGAIgASgEEg8KB3BhY2tldHMYAyABKAQSDQoFZmxvd3MYBCABKAQiiQEKEFRlbGVtZXRyeVJlcXVlc3QSDgoGZGV2aWNlGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtwYXRoX3ByZWZpeBgEIAEoCSJGChFUZWxlbWV0cnlSZXNwb25zZRIxCgZzZXJpZXMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVNlcmllcyJhCg9UZWxlbWV0cnlTZXJpZXMSDgoGZGV2aWNlGAEgASgJEgwKBHBhdGgYAiABKAkSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlQb2ludCJJCg5UZWxlbWV0cnlQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgV2YWx1ZRgCIAEoBCKAAQoQVnBuU2VyaWVzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdnBuGAMgASgJEg0KBWxpbWl0GAQgASgNInQKEVZwblNlcmllc1Jlc3BvbnNlEi4KBWZsb3dzGAEgAygLMh8ubWlsbHJhY2UuZmxvdy52MS5WcG5GbG93U2VyaWVzEi8KCGZhaXJuZXNzGAIgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5WcG5GYWlybmVzcyJpCg1WcG5GbG93U2VyaWVzEgsKA3ZwbhgBIAEoCRIPCgdpbmdyZXNzGAIgASgJEg4KBmVncmVzcxgDIAEoCRIqCgZwb2ludHMYBCADKAsyGi5taWxscmFjZS5mbG93LnYxLlZwblBvaW50Ir0BCghWcG5Qb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgp0aHJvdWdocHV0GAIgASgBEhIKCmZhaXJfc2hhcmUYAyABKAESDgoGd2luZG93GAQgASgBEhMKC3J0dF9zZWNvbmRzGAUgASgBEgwKBGxvc3MYBiABKAESDQoFcXVldWUYByABKAESDgoGd2VpZ2h0GAggASgBEg0KBWRyb3BzGAkgASgEInsKC1ZwbkZhaXJuZXNzEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGZhaXJuZXNzGAIgASgBEgwKBGphaW4YAyABKAESDgoGYWN0aXZlGAQgASgNEhIKCnRocm91Z2hwdXQYBSABKAEiiQEKE0NpcmN1aXRVc2FnZVJlcXVlc3QSEAoIY2lyY3VpdHMYASADKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnRvdGFscxgEIAEoCCJeChRDaXJjdWl0VXNhZ2VSZXNwb25zZRIwCghjaXJjdWl0cxgBIAMoCzIeLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlEhQKDHN0ZXBfc2Vjb25kcxgCIAEoAyJ2CgxDaXJjdWl0VXNhZ2USDwoHY2lyY3VpdBgBIAEoCRIsCgZwb2ludHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLlVzYWdlUG9pbnQSDwoHY291bnRlZBgDIAEoCBIWCg5yZXR1cm5fY291bnRlZBgEIAEoCCLLAQoKVXNhZ2VQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFpbl9wcm9maWxlX29jdGV0cxgCIAEoBBIaChJpbl9wcm9maWxlX3BhY2tldHMYAyABKAQSFQoNZXhjZXNzX29jdGV0cxgEIAEoBBIWCg5leGNlc3NfcGFja2V0cxgFIAEoBBIVCg1yZXR1cm5fb2N0ZXRzGAYgASgEEhYKDnJldHVybl9wYWNrZXRzGAcgASgEKoUBCgZTb3VyY2USFgoSU09VUkNFX1VOU1BFQ0lGSUVEEAASFQoRU09VUkNFX05FVEZMT1dfVjUQARIVChFTT1VSQ0VfTkVURkxPV19WORACEhAKDFNPVVJDRV9JUEZJWBADEhEKDVNPVVJDRV9ORkNBUEQQBBIQCgxTT1VSQ0VfU0ZMT1cQBTLLAQoURmxvd0NvbGxlY3RvclNlcnZpY2USWwoGSW1wb3J0Eh8ubWlsbHJhY2UuZmxvdy52MS5JbXBvcnRSZXF1ZXN0GiAubWlsbHJhY2UuZmxvdy52MS5JbXBvcnRSZXNwb25zZSIM6rUYCAgDEAEaAiABKAESVgoHUXVhbGl0eRIgLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlcXVlc3QaIS5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXNwb25zZSIG6rUYAggCMowGChBGbG93U3RvcmVTZXJ2aWNlEl4KCUludGVydmFscxIiLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVzcG9uc2UiBuq1GAIIAjABEmoKDUV4cG9ydFF1YWxpdHkSJi5taWxscmFjZS5mbG93LnYxLkV4cG9ydFF1YWxpdHlSZXF1ZXN0GicubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVzcG9uc2UiBuq1GAIIAjABElkKCExhc3RTZWVuEiEubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlcXVlc3QaIi5taWxscmFjZS5mbG93LnYxLkxhc3RTZWVuUmVzcG9uc2UiBuq1GAIIAhJiCgtQYWlyVHJhZmZpYxIkLm1pbGxyYWNlLmZsb3cudjEuUGFpclRyYWZmaWNSZXF1ZXN0GiUubWlsbHJhY2UuZmxvdy52MS5QYWlyVHJhZmZpY1Jlc3BvbnNlIgbqtRgCCAISSgoDVG9wEhwubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXF1ZXN0Gh0ubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXNwb25zZSIG6rUYAggCElwKCVRlbGVtZXRyeRIiLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVzcG9uc2UiBuq1GAIIAhJcCglWcG5TZXJpZXMSIi5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1Jlc3BvbnNlIgbqtRgCCAISZQoMQ2lyY3VpdFVzYWdlEiUubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2VSZXF1ZXN0GiYubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2VSZXNwb25zZSIG6rUYAggCQsMBChRjb20ubWlsbHJhY2UuZmxvdy52MUIJRmxvd1Byb3RvUAFaPmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2Zsb3cvdjE7Zmxvd3YxogIDTUZYqgIQTWlsbHJhY2UuRmxvdy5WMcoCEE1pbGxyYWNlXEZsb3dcVjHiAhxNaWxscmFjZVxGbG93XFYxXEdQQk1ldGFkYXRh6gISTWlsbHJhY2U6OkZsb3c6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEiiwEKCUZsb3dCYXRjaBIQCghiYXRjaF9pZBgBIAEoCRItCgdyZWNvcmRzGAIgAygLMhwubWlsbHJhY2UuZmxvdy52MS5GbG93UmVjb3JkEi4KB3F1YWxpdHkYAyADKAsyHS5taWxscmFjZS5mbG93LnYxLkhvdXJRdWFsaXR5Eg0KBWJsb2NrGAQgASgMIuACCgtIb3VyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoDBIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USKAoEaG91chgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJY29sbGVjdG9yGAUgASgJEhAKCHJldmlzaW9uGAYgASgEEhEKCWRhdGFncmFtcxgHIAEoBBIPCgdyZWNvcmRzGAggASgEEhQKDHVua25vd25fcmF0ZRgJIAEoBBIQCghyZWNlaXZlZBgKIAEoBBIMCgRsb3N0GAsgASgEEhMKC25vX3RlbXBsYXRlGAwgASgEEhQKDG91dF9vZl9yYW5nZRgNIAEoBBIPCgdyZWZ1c2VkGA4gASgEEhQKDHNvY2tldF9kcm9wcxgPIAEoBCKIAwoKRmxvd1JlY29yZBIQCghleHBvcnRlchgBIAEoDBIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKQoFc3RhcnQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3JjX2FkZHIYBSABKAwSEAoIZHN0X2FkZHIYBiABKAwSEAoIc3JjX3BvcnQYByABKA0SEAoIZHN0X3BvcnQYCCABKA0SEAoIcHJvdG9jb2wYCSABKA0SCwoDdG9zGAogASgNEhEKCXRjcF9mbGFncxgLIAEoDRINCgVpbl9pZhgMIAEoDRIOCgZvdXRfaWYYDSABKA0SDQoFYnl0ZXMYDiABKAQSDwoHcGFja2V0cxgPIAEoBBIVCg1zYW1wbGluZ19yYXRlGBAgASgEEigKBnNvdXJjZRgRIAEoDjIYLm1pbGxyYWNlLmZsb3cudjEuU291cmNlIjsKDUltcG9ydFJlcXVlc3QSKgoFYmF0Y2gYASABKAsyGy5taWxscmFjZS5mbG93LnYxLkZsb3dCYXRjaCIyCg5JbXBvcnRSZXNwb25zZRIPCgdiYXRjaGVzGAEgASgEEg8KB3JlY29yZHMYAiABKAQiEAoOUXVhbGl0eVJlcXVlc3QikQEKD1F1YWxpdHlSZXNwb25zZRI0CglleHBvcnRlcnMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eRIUCgxzb2NrZXRfZHJvcHMYAiABKAQSMgoHc29ja2V0cxgDIAMoCzIhLm1pbGxyYWNlLmZsb3cudjEuQ29sbGVjdG9yU29ja2V0IlMKD0NvbGxlY3RvclNvY2tldBIOCgZsaXN0ZW4YASABKAkSDgoGd29ya2VyGAIgASgNEhEKCWRhdGFncmFtcxgDIAEoBBINCgVkcm9wcxgEIAEoBCKjBAoPRXhwb3J0ZXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgJEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIRCglkYXRhZ3JhbXMYBCABKAQSDwoHcmVjb3JkcxgFIAEoBBIaChJyZWNvcmRzX3Blcl9zZWNvbmQYBiABKAESDAoEbG9zdBgHIAEoBBISCgpsb3NzX3JhdGlvGAggASgBEhEKCXRlbXBsYXRlcxgJIAEoDRIVCg1zYW1wbGluZ19yYXRlGAogASgEEjsKBWRyb3BzGAsgAygLMiwubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkuRHJvcHNFbnRyeRItCglsYXN0X3NlZW4YDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj0KBmV2ZW50cxgNIAMoCzItLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkV2ZW50c0VudHJ5EhQKDHVua25vd25fcmF0ZRgOIAEoBBIOCgZ3b3JrZXIYDyABKA0aLAoKRHJvcHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBGi0KC0V2ZW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEipAEKEEludGVydmFsc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGludGVydmFsGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCW1pbl9ieXRlcxgEIAEoBCK/AgoRSW50ZXJ2YWxzUmVzcG9uc2USEAoIZXhwb3J0ZXIYASABKAkSEAoIc3JjX2FkZHIYAiABKAkSEAoIZHN0X2FkZHIYAyABKAkSEAoIc3JjX3BvcnQYBCABKA0SEAoIZHN0X3BvcnQYBSABKA0SEAoIcHJvdG9jb2wYBiABKA0SDQoFaW5faWYYByABKA0SMgoOaW50ZXJ2YWxfc3RhcnQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWJ5dGVzGAkgASgEEg8KB3BhY2tldHMYCiABKAQSDwoHcmVjb3JkcxgLIAEoDRIVCg1zYW1wbGluZ19yYXRlGAwgASgEEjMKD2xhc3RfcmVjb3JkX2VuZBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiaAoURXhwb3J0UXVhbGl0eVJlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkcKFUV4cG9ydFF1YWxpdHlSZXNwb25zZRIuCgdxdWFsaXR5GAEgASgLMh0ubWlsbHJhY2UuZmxvdy52MS5Ib3VyUXVhbGl0eSI4CgpQcmVmaXhQYWlyEgsKA3NyYxgBIAEoCRILCgNkc3QYAiABKAkSEAoIZXhwb3J0ZXIYAyABKAkiaQoPTGFzdFNlZW5SZXF1ZXN0EisKBXBhaXJzGAEgAygLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEikKBXNpbmNlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI9ChBMYXN0U2VlblJlc3BvbnNlEikKBXBhaXJzGAEgAygLMhoubWlsbHJhY2UuZmxvdy52MS5QYWlyU2VlbiJlCghQYWlyU2VlbhIqCgRwYWlyGAEgASgLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEi0KCWxhc3Rfc2VlbhgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi0wEKElBhaXJUcmFmZmljUmVxdWVzdBIrCgVwYWlycxgBIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEQoJbWluX2J5dGVzGAUgASgEIkMKE1BhaXJUcmFmZmljUmVzcG9uc2USLAoFcGFpcnMYASADKAsyHS5taWxscmFjZS5mbG93LnYxLlBhaXJUcmFmZmljImUKC1BhaXJUcmFmZmljEg0KBWJ5dGVzGAEgASgEEhgKEGFscGhhX2Zsb3dfYnl0ZXMYAiABKAQSLQoJbGFzdF9zZWVuGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKCAQoKVG9wUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLaXB2NF9sZW5ndGgYAyABKA0SDQoFbGltaXQYBCABKA0iOQoLVG9wUmVzcG9uc2USKgoFcGFpcnMYASADKAsyGy5taWxscmFjZS5mbG93LnYxLlBhaXJCeXRlcyJmCglQYWlyQnl0ZXMSKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchINCgVieXRlcxgCIAEoBBIPCgdwYWNrZXRzGAMgASgEEg0KBWZsb3dzGAQgASgEIokBChBUZWxlbWV0cnlSZXF1ZXN0Eg4KBmRldmljZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcGF0aF9wcmVmaXgYBCABKAkiRgoRVGVsZW1ldHJ5UmVzcG9uc2USMQoGc2VyaWVzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlTZXJpZXMiYQoPVGVsZW1ldHJ5U2VyaWVzEg4KBmRldmljZRgBIAEoCRIMCgRwYXRoGAIgASgJEjAKBnBvaW50cxgDIAMoCzIgLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UG9pbnQiSQoOVGVsZW1ldHJ5UG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFdmFsdWUYAiABKAQigAEKEFZwblNlcmllc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3ZwbhgDIAEoCRINCgVsaW1pdBgEIAEoDSJ0ChFWcG5TZXJpZXNSZXNwb25zZRIuCgVmbG93cxgBIAMoCzIfLm1pbGxyYWNlLmZsb3cudjEuVnBuRmxvd1NlcmllcxIvCghmYWlybmVzcxgCIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuVnBuRmFpcm5lc3MiaQoNVnBuRmxvd1NlcmllcxILCgN2cG4YASABKAkSDwoHaW5ncmVzcxgCIAEoCRIOCgZlZ3Jlc3MYAyABKAkSKgoGcG9pbnRzGAQgAygLMhoubWlsbHJhY2UuZmxvdy52MS5WcG5Qb2ludCK9AQoIVnBuUG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGhyb3VnaHB1dBgCIAEoARISCgpmYWlyX3NoYXJlGAMgASgBEg4KBndpbmRvdxgEIAEoARITCgtydHRfc2Vjb25kcxgFIAEoARIMCgRsb3NzGAYgASgBEg0KBXF1ZXVlGAcgASgBEg4KBndlaWdodBgIIAEoARINCgVkcm9wcxgJIAEoBCJ7CgtWcG5GYWlybmVzcxIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghmYWlybmVzcxgCIAEoARIMCgRqYWluGAMgASgBEg4KBmFjdGl2ZRgEIAEoDRISCgp0aHJvdWdocHV0GAUgASgBIokBChNDaXJjdWl0VXNhZ2VSZXF1ZXN0EhAKCGNpcmN1aXRzGAEgAygJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZ0b3RhbHMYBCABKAgiXgoUQ2lyY3VpdFVzYWdlUmVzcG9uc2USMAoIY2lyY3VpdHMYASADKAsyHi5taWxscmFjZS5mbG93LnYxLkNpcmN1aXRVc2FnZRIUCgxzdGVwX3NlY29uZHMYAiABKAMidgoMQ2lyY3VpdFVzYWdlEg8KB2NpcmN1aXQYASABKAkSLAoGcG9pbnRzGAIgAygLMhwubWlsbHJhY2UuZmxvdy52MS5Vc2FnZVBvaW50Eg8KB2NvdW50ZWQYAyABKAgSFgoOcmV0dXJuX2NvdW50ZWQYBCABKAgiywEKClVzYWdlUG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRaW5fcHJvZmlsZV9vY3RldHMYAiABKAQSGgoSaW5fcHJvZmlsZV9wYWNrZXRzGAMgASgEEhUKDWV4Y2Vzc19vY3RldHMYBCABKAQSFgoOZXhjZXNzX3BhY2tldHMYBSABKAQSFQoNcmV0dXJuX29jdGV0cxgGIAEoBBIWCg5yZXR1cm5fcGFja2V0cxgHIAEoBCqFAQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhUKEVNPVVJDRV9ORVRGTE9XX1Y1EAESFQoRU09VUkNFX05FVEZMT1dfVjkQAhIQCgxTT1VSQ0VfSVBGSVgQAxIRCg1TT1VSQ0VfTkZDQVBEEAQSEAoMU09VUkNFX1NGTE9XEAUyywEKFEZsb3dDb2xsZWN0b3JTZXJ2aWNlElsKBkltcG9ydBIfLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVxdWVzdBogLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVzcG9uc2UiDOq1GAgIAxABGgIgASgBElYKB1F1YWxpdHkSIC5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXF1ZXN0GiEubWlsbHJhY2UuZmxvdy52MS5RdWFsaXR5UmVzcG9uc2UiBuq1GAIIAjKMBgoQRmxvd1N0b3JlU2VydmljZRJeCglJbnRlcnZhbHMSIi5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1Jlc3BvbnNlIgbqtRgCCAIwARJqCg1FeHBvcnRRdWFsaXR5EiYubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVxdWVzdBonLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0UXVhbGl0eVJlc3BvbnNlIgbqtRgCCAIwARJZCghMYXN0U2VlbhIhLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXF1ZXN0GiIubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlc3BvbnNlIgbqtRgCCAISYgoLUGFpclRyYWZmaWMSJC5taWxscmFjZS5mbG93LnYxLlBhaXJUcmFmZmljUmVxdWVzdBolLm1pbGxyYWNlLmZsb3cudjEuUGFpclRyYWZmaWNSZXNwb25zZSIG6rUYAggCEkoKA1RvcBIcLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVxdWVzdBodLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVzcG9uc2UiBuq1GAIIAhJcCglUZWxlbWV0cnkSIi5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVJlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVJlc3BvbnNlIgbqtRgCCAISXAoJVnBuU2VyaWVzEiIubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXNwb25zZSIG6rUYAggCEmUKDENpcmN1aXRVc2FnZRIlLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlUmVxdWVzdBomLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlUmVzcG9uc2UiBuq1GAIIAkLDAQoUY29tLm1pbGxyYWNlLmZsb3cudjFCCUZsb3dQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9mbG93L3YxO2Zsb3d2MaICA01GWKoCEE1pbGxyYWNlLkZsb3cuVjHKAhBNaWxscmFjZVxGbG93XFYx4gIcTWlsbHJhY2VcRmxvd1xWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpGbG93OjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * FlowBatch is the bus message of topic millrace.flows.v1, keyed by exporter.
@@ -348,11 +348,18 @@ export type QualityResponse = Message<"millrace.flow.v1.QualityResponse"> & {
   exporters: ExporterQuality[];
 
   /**
-   * Datagrams the kernel dropped because the socket's buffer was full.
+   * Datagrams the kernel dropped because a socket's buffer was full.
    *
    * @generated from field: uint64 socket_drops = 2;
    */
   socketDrops: bigint;
+
+  /**
+   * By listening address, then worker.
+   *
+   * @generated from field: repeated millrace.flow.v1.CollectorSocket sockets = 3;
+   */
+  sockets: CollectorSocket[];
 };
 
 /**
@@ -361,6 +368,44 @@ export type QualityResponse = Message<"millrace.flow.v1.QualityResponse"> & {
  */
 export const QualityResponseSchema: GenMessage<QualityResponse> = /*@__PURE__*/
   messageDesc(file_millrace_flow_v1_flow, 6);
+
+/**
+ * CollectorSocket is what came to the socket of one worker.
+ *
+ * @generated from message millrace.flow.v1.CollectorSocket
+ */
+export type CollectorSocket = Message<"millrace.flow.v1.CollectorSocket"> & {
+  /**
+   * Address and port, as configured.
+   *
+   * @generated from field: string listen = 1;
+   */
+  listen: string;
+
+  /**
+   * @generated from field: uint32 worker = 2;
+   */
+  worker: number;
+
+  /**
+   * @generated from field: uint64 datagrams = 3;
+   */
+  datagrams: bigint;
+
+  /**
+   * Dropped by the kernel: datagrams of exporters of this worker.
+   *
+   * @generated from field: uint64 drops = 4;
+   */
+  drops: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.CollectorSocket.
+ * Use `create(CollectorSocketSchema)` to create a new message.
+ */
+export const CollectorSocketSchema: GenMessage<CollectorSocket> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 7);
 
 /**
  * @generated from message millrace.flow.v1.ExporterQuality
@@ -449,6 +494,13 @@ export type ExporterQuality = Message<"millrace.flow.v1.ExporterQuality"> & {
    * @generated from field: uint64 unknown_rate = 14;
    */
   unknownRate: bigint;
+
+  /**
+   * The worker to whose sockets its datagrams come; 0 for 0.0.0.0, whose senders are of any.
+   *
+   * @generated from field: uint32 worker = 15;
+   */
+  worker: number;
 };
 
 /**
@@ -456,7 +508,7 @@ export type ExporterQuality = Message<"millrace.flow.v1.ExporterQuality"> & {
  * Use `create(ExporterQualitySchema)` to create a new message.
  */
 export const ExporterQualitySchema: GenMessage<ExporterQuality> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 7);
+  messageDesc(file_millrace_flow_v1_flow, 8);
 
 /**
  * @generated from message millrace.flow.v1.IntervalsRequest
@@ -492,7 +544,7 @@ export type IntervalsRequest = Message<"millrace.flow.v1.IntervalsRequest"> & {
  * Use `create(IntervalsRequestSchema)` to create a new message.
  */
 export const IntervalsRequestSchema: GenMessage<IntervalsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 8);
+  messageDesc(file_millrace_flow_v1_flow, 9);
 
 /**
  * IntervalsResponse is one flow (5-tuple) in one fixed interval.
@@ -577,7 +629,7 @@ export type IntervalsResponse = Message<"millrace.flow.v1.IntervalsResponse"> & 
  * Use `create(IntervalsResponseSchema)` to create a new message.
  */
 export const IntervalsResponseSchema: GenMessage<IntervalsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 9);
+  messageDesc(file_millrace_flow_v1_flow, 10);
 
 /**
  * @generated from message millrace.flow.v1.ExportQualityRequest
@@ -599,7 +651,7 @@ export type ExportQualityRequest = Message<"millrace.flow.v1.ExportQualityReques
  * Use `create(ExportQualityRequestSchema)` to create a new message.
  */
 export const ExportQualityRequestSchema: GenMessage<ExportQualityRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 10);
+  messageDesc(file_millrace_flow_v1_flow, 11);
 
 /**
  * ExportQualityResponse is one exporter, observation domain and format in one hour, in the order of the hours.
@@ -620,7 +672,7 @@ export type ExportQualityResponse = Message<"millrace.flow.v1.ExportQualityRespo
  * Use `create(ExportQualityResponseSchema)` to create a new message.
  */
 export const ExportQualityResponseSchema: GenMessage<ExportQualityResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 11);
+  messageDesc(file_millrace_flow_v1_flow, 12);
 
 /**
  * @generated from message millrace.flow.v1.PrefixPair
@@ -649,7 +701,7 @@ export type PrefixPair = Message<"millrace.flow.v1.PrefixPair"> & {
  * Use `create(PrefixPairSchema)` to create a new message.
  */
 export const PrefixPairSchema: GenMessage<PrefixPair> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 12);
+  messageDesc(file_millrace_flow_v1_flow, 13);
 
 /**
  * @generated from message millrace.flow.v1.LastSeenRequest
@@ -673,7 +725,7 @@ export type LastSeenRequest = Message<"millrace.flow.v1.LastSeenRequest"> & {
  * Use `create(LastSeenRequestSchema)` to create a new message.
  */
 export const LastSeenRequestSchema: GenMessage<LastSeenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 13);
+  messageDesc(file_millrace_flow_v1_flow, 14);
 
 /**
  * @generated from message millrace.flow.v1.LastSeenResponse
@@ -692,7 +744,7 @@ export type LastSeenResponse = Message<"millrace.flow.v1.LastSeenResponse"> & {
  * Use `create(LastSeenResponseSchema)` to create a new message.
  */
 export const LastSeenResponseSchema: GenMessage<LastSeenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 14);
+  messageDesc(file_millrace_flow_v1_flow, 15);
 
 /**
  * @generated from message millrace.flow.v1.PairSeen
@@ -714,7 +766,7 @@ export type PairSeen = Message<"millrace.flow.v1.PairSeen"> & {
  * Use `create(PairSeenSchema)` to create a new message.
  */
 export const PairSeenSchema: GenMessage<PairSeen> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 15);
+  messageDesc(file_millrace_flow_v1_flow, 16);
 
 /**
  * @generated from message millrace.flow.v1.PairTrafficRequest
@@ -757,7 +809,7 @@ export type PairTrafficRequest = Message<"millrace.flow.v1.PairTrafficRequest"> 
  * Use `create(PairTrafficRequestSchema)` to create a new message.
  */
 export const PairTrafficRequestSchema: GenMessage<PairTrafficRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 16);
+  messageDesc(file_millrace_flow_v1_flow, 17);
 
 /**
  * @generated from message millrace.flow.v1.PairTrafficResponse
@@ -776,7 +828,7 @@ export type PairTrafficResponse = Message<"millrace.flow.v1.PairTrafficResponse"
  * Use `create(PairTrafficResponseSchema)` to create a new message.
  */
 export const PairTrafficResponseSchema: GenMessage<PairTrafficResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 17);
+  messageDesc(file_millrace_flow_v1_flow, 18);
 
 /**
  * PairTraffic is what a pair sent in the window, sampling applied.
@@ -809,7 +861,7 @@ export type PairTraffic = Message<"millrace.flow.v1.PairTraffic"> & {
  * Use `create(PairTrafficSchema)` to create a new message.
  */
 export const PairTrafficSchema: GenMessage<PairTraffic> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 18);
+  messageDesc(file_millrace_flow_v1_flow, 19);
 
 /**
  * @generated from message millrace.flow.v1.TopRequest
@@ -843,7 +895,7 @@ export type TopRequest = Message<"millrace.flow.v1.TopRequest"> & {
  * Use `create(TopRequestSchema)` to create a new message.
  */
 export const TopRequestSchema: GenMessage<TopRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 19);
+  messageDesc(file_millrace_flow_v1_flow, 20);
 
 /**
  * @generated from message millrace.flow.v1.TopResponse
@@ -860,7 +912,7 @@ export type TopResponse = Message<"millrace.flow.v1.TopResponse"> & {
  * Use `create(TopResponseSchema)` to create a new message.
  */
 export const TopResponseSchema: GenMessage<TopResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 20);
+  messageDesc(file_millrace_flow_v1_flow, 21);
 
 /**
  * @generated from message millrace.flow.v1.PairBytes
@@ -892,7 +944,7 @@ export type PairBytes = Message<"millrace.flow.v1.PairBytes"> & {
  * Use `create(PairBytesSchema)` to create a new message.
  */
 export const PairBytesSchema: GenMessage<PairBytes> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 21);
+  messageDesc(file_millrace_flow_v1_flow, 22);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryRequest
@@ -926,7 +978,7 @@ export type TelemetryRequest = Message<"millrace.flow.v1.TelemetryRequest"> & {
  * Use `create(TelemetryRequestSchema)` to create a new message.
  */
 export const TelemetryRequestSchema: GenMessage<TelemetryRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 22);
+  messageDesc(file_millrace_flow_v1_flow, 23);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryResponse
@@ -943,7 +995,7 @@ export type TelemetryResponse = Message<"millrace.flow.v1.TelemetryResponse"> & 
  * Use `create(TelemetryResponseSchema)` to create a new message.
  */
 export const TelemetryResponseSchema: GenMessage<TelemetryResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 23);
+  messageDesc(file_millrace_flow_v1_flow, 24);
 
 /**
  * @generated from message millrace.flow.v1.TelemetrySeries
@@ -970,7 +1022,7 @@ export type TelemetrySeries = Message<"millrace.flow.v1.TelemetrySeries"> & {
  * Use `create(TelemetrySeriesSchema)` to create a new message.
  */
 export const TelemetrySeriesSchema: GenMessage<TelemetrySeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 24);
+  messageDesc(file_millrace_flow_v1_flow, 25);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryPoint
@@ -992,7 +1044,7 @@ export type TelemetryPoint = Message<"millrace.flow.v1.TelemetryPoint"> & {
  * Use `create(TelemetryPointSchema)` to create a new message.
  */
 export const TelemetryPointSchema: GenMessage<TelemetryPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 25);
+  messageDesc(file_millrace_flow_v1_flow, 26);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesRequest
@@ -1028,7 +1080,7 @@ export type VpnSeriesRequest = Message<"millrace.flow.v1.VpnSeriesRequest"> & {
  * Use `create(VpnSeriesRequestSchema)` to create a new message.
  */
 export const VpnSeriesRequestSchema: GenMessage<VpnSeriesRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 26);
+  messageDesc(file_millrace_flow_v1_flow, 27);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesResponse
@@ -1050,7 +1102,7 @@ export type VpnSeriesResponse = Message<"millrace.flow.v1.VpnSeriesResponse"> & 
  * Use `create(VpnSeriesResponseSchema)` to create a new message.
  */
 export const VpnSeriesResponseSchema: GenMessage<VpnSeriesResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 27);
+  messageDesc(file_millrace_flow_v1_flow, 28);
 
 /**
  * VpnFlowSeries is one VPN flow; where there are many samples, a point is the mean of a step.
@@ -1086,7 +1138,7 @@ export type VpnFlowSeries = Message<"millrace.flow.v1.VpnFlowSeries"> & {
  * Use `create(VpnFlowSeriesSchema)` to create a new message.
  */
 export const VpnFlowSeriesSchema: GenMessage<VpnFlowSeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 28);
+  messageDesc(file_millrace_flow_v1_flow, 29);
 
 /**
  * @generated from message millrace.flow.v1.VpnPoint
@@ -1151,7 +1203,7 @@ export type VpnPoint = Message<"millrace.flow.v1.VpnPoint"> & {
  * Use `create(VpnPointSchema)` to create a new message.
  */
 export const VpnPointSchema: GenMessage<VpnPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 29);
+  messageDesc(file_millrace_flow_v1_flow, 30);
 
 /**
  * @generated from message millrace.flow.v1.VpnFairness
@@ -1190,7 +1242,7 @@ export type VpnFairness = Message<"millrace.flow.v1.VpnFairness"> & {
  * Use `create(VpnFairnessSchema)` to create a new message.
  */
 export const VpnFairnessSchema: GenMessage<VpnFairness> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 30);
+  messageDesc(file_millrace_flow_v1_flow, 31);
 
 /**
  * @generated from message millrace.flow.v1.CircuitUsageRequest
@@ -1228,7 +1280,7 @@ export type CircuitUsageRequest = Message<"millrace.flow.v1.CircuitUsageRequest"
  * Use `create(CircuitUsageRequestSchema)` to create a new message.
  */
 export const CircuitUsageRequestSchema: GenMessage<CircuitUsageRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 31);
+  messageDesc(file_millrace_flow_v1_flow, 32);
 
 /**
  * @generated from message millrace.flow.v1.CircuitUsageResponse
@@ -1254,7 +1306,7 @@ export type CircuitUsageResponse = Message<"millrace.flow.v1.CircuitUsageRespons
  * Use `create(CircuitUsageResponseSchema)` to create a new message.
  */
 export const CircuitUsageResponseSchema: GenMessage<CircuitUsageResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 32);
+  messageDesc(file_millrace_flow_v1_flow, 33);
 
 /**
  * CircuitUsage is what a circuit sent where it enters.
@@ -1292,7 +1344,7 @@ export type CircuitUsage = Message<"millrace.flow.v1.CircuitUsage"> & {
  * Use `create(CircuitUsageSchema)` to create a new message.
  */
 export const CircuitUsageSchema: GenMessage<CircuitUsage> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 33);
+  messageDesc(file_millrace_flow_v1_flow, 34);
 
 /**
  * UsagePoint is what was sent in a step, in octets of IP packets, of a circuit between ports in those of Ethernet frames
@@ -1350,7 +1402,7 @@ export type UsagePoint = Message<"millrace.flow.v1.UsagePoint"> & {
  * Use `create(UsagePointSchema)` to create a new message.
  */
 export const UsagePointSchema: GenMessage<UsagePoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 34);
+  messageDesc(file_millrace_flow_v1_flow, 35);
 
 /**
  * @generated from enum millrace.flow.v1.Source
