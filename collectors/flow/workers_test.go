@@ -81,6 +81,23 @@ func TestAnExporterHasOneWorker(t *testing.T) {
 	}
 }
 
+// TestTheKernelChoosesAsTheFunctionSays, for an address of each family and so many numbers of workers that no other
+// choice agrees by chance.
+func TestTheKernelChoosesAsTheFunctionSays(t *testing.T) {
+	for n := 2; n <= 12; n++ {
+		r := newRig(t, func(c *Configuration) { c.Workers = n })
+		for i, exporter := range []netip.Addr{netip.MustParseAddr("127.0.7.1"), netip.IPv6Loopback()} {
+			r.send(r.from(exporter, i), netflow9(1, v9Template, v9Record))
+			r.records(i + 1)
+			for w, counts := range r.comp.counts[i] {
+				if took, want := counts.datagrams.Load() == 1, w == worker.Of(exporter, n); took != want {
+					t.Errorf("worker %d of %d has the datagram of %s: %t, want %t", w, n, exporter, took, want)
+				}
+			}
+		}
+	}
+}
+
 // TestExportersAreSpreadOverWorkers: each worker has some of 64, and nothing of any is lost or taken for another's.
 func TestExportersAreSpreadOverWorkers(t *testing.T) {
 	r := newRig(t, withWorkers("127.0.0.1:0"))
