@@ -147,7 +147,8 @@ func printQuality(out io.Writer, r *flowv1.QualityResponse) error {
 	return printWorkersDrops(out, r)
 }
 
-// printWorkersDrops says whose datagrams the kernel can have dropped, where a collector has several workers.
+// printWorkersDrops says whose datagrams the kernel can have dropped, where a collector has several workers. Senders
+// that are counted under 0.0.0.0 are of any.
 func printWorkersDrops(out io.Writer, r *flowv1.QualityResponse) error {
 	several := slices.ContainsFunc(r.GetSockets(), func(s *flowv1.CollectorSocket) bool { return s.GetWorker() > 0 })
 	for _, s := range r.GetSockets() {
@@ -156,11 +157,11 @@ func printWorkersDrops(out io.Writer, r *flowv1.QualityResponse) error {
 		}
 		var exporters []string
 		for _, e := range r.GetExporters() {
-			if e.GetWorker() == s.GetWorker() {
+			if e.GetWorker() == s.GetWorker() || e.GetExporter() == "0.0.0.0" {
 				exporters = append(exporters, e.GetExporter())
 			}
 		}
-		_, err := fmt.Fprintf(out, "  %d at worker %d of %s, beside %d that it took; its exporters: %s\n",
+		_, err := fmt.Fprintf(out, "  %d at worker %d of %s, beside %d that it took; exporters of that worker: %s\n",
 			s.GetDrops(), s.GetWorker(), s.GetListen(), s.GetDatagrams(), strings.Join(slices.Compact(exporters), ", "))
 		if err != nil {
 			return err

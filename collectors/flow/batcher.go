@@ -34,6 +34,7 @@ type batcher struct {
 	queue   []*outgoing
 	spare   []*flowrecord.Block // memory of batches that were published
 	held    int                 // what open, queue and the batch being published weigh
+	onWay   int                 // what queue and the batch being published do
 	closed  bool
 
 	// instance and count make batch ids that no other run of the collector makes.
@@ -74,8 +75,15 @@ func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 
 // add takes a worker's records; it waits while the bus is behind.
 func (b *batcher) add(w int, records []flowrecord.Record) {
-	b.admit(len(records))
-	open := b.open[w]
+	full := b.admit(len(records))
+	b.gather(b.open[w], records)
+	if full {
+		b.flush(nil)
+	}
+}
+
+// gather appends to the exporters' open batches.
+func (b *batcher) gather(open *openBatches, records []flowrecord.Record) {
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	var to *outgoing
@@ -93,14 +101,17 @@ func (b *batcher) add(w int, records []flowrecord.Record) {
 	}
 }
 
-// admit waits until there is room, and takes it.
-func (b *batcher) admit(records int) {
+// admit waits until there is room, and takes it. It reports whether what is open, or comes to be by callers that were
+// admitted, then has half of all room: if so, the caller flushes after it has gathered. Hence less than half stays open
+// once all have, and a caller that waits here waits for publish, never for the next regular flush.
+func (b *batcher) admit(records int) (full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.held >= maxHeld {
 		b.changed.Wait()
 	}
 	b.held += records
+	return b.held-b.onWay >= maxHeld/2
 }
 
 // enqueue is for publish to take.
@@ -108,6 +119,9 @@ func (b *batcher) enqueue(batches ...*outgoing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(b.queue, batches...)
+	for _, batch := range batches {
+		b.onWay += batch.weight()
+	}
 	b.changed.Broadcast()
 }
 
@@ -178,6 +192,7 @@ func (b *batcher) publish(ctx context.Context) {
 		b.publishOne(ctx, batch)
 		b.mu.Lock()
 		b.held -= batch.weight()
+		b.onWay -= batch.weight()
 		if len(b.spare) < maxSpare {
 			batch.block.Reset()
 			b.spare = append(b.spare, batch.block)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -18,11 +17,11 @@ type Configuration struct {
 	// Listen are the UDP addresses, host:port, on which exporters' datagrams
 	// arrive. NetFlow has no authentication: bind to a management address only.
 	Listen []string `yaml:"listen"`
-	// ReceiveBuffer is the kernel's buffer per socket, bytes. Beyond
+	// ReceiveBuffer is the kernel's buffer per socket, bytes, of which it takes twice as much memory. Beyond
 	// net.core.rmem_max it needs CAP_NET_ADMIN.
 	ReceiveBuffer int `yaml:"receive_buffer"`
 	// Workers read each listening address, with a socket each: an exporter's datagrams all come to the same one. No
-	// more than there are processors. Default 1, which takes a million flows a second on one.
+	// more than there are processors. Default 1, which takes a million flows a second of one exporter.
 	Workers int `yaml:"workers"`
 	// BatchRecords ends a batch of one exporter. Large batches make for few large inserts into the flow store, which
 	// cost half as much as small ones; 32,768 records are 3.6 MB on the bus, before Kafka compresses them.
@@ -88,13 +87,17 @@ const (
 
 // Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
-	for i, l := range c.Listen {
-		if _, err := netip.ParseAddrPort(l); err != nil {
+	seen := map[netip.AddrPort]bool{} // with port 0 as well: the metrics' label `listen` has addresses as configured
+	for _, l := range c.Listen {
+		a, err := netip.ParseAddrPort(l)
+		if err != nil {
 			return fmt.Errorf("listen address %q: want an IP address and a port, such as 127.0.0.1:2055 or [::1]:2055", l)
 		}
-		if slices.Contains(c.Listen[:i], l) {
-			return fmt.Errorf("listen address %q is there twice; want it once: `workers` gives an address several sockets", l)
+		a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+		if seen[a] {
+			return fmt.Errorf("listen address %q is there twice; want it once, also with port 0: `workers` gives an address several sockets", l)
 		}
+		seen[a] = true
 	}
 	switch {
 	case c.Workers < 1 || c.Workers > maxWorkers:

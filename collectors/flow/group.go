@@ -16,8 +16,9 @@ import (
 // address (SO_REUSEPORT, socket(7)).
 //
 // The first one is bound alone, so that a port that somebody else has is refused, whether or not he would share it; a
-// port that the kernel chooses is then also nobody else's. What remains: a program of the same user that sets
-// SO_REUSEPORT may join the port later.
+// port that the kernel chooses is then also nobody else's. A program of the same user that sets SO_REUSEPORT can still
+// join the port. Its socket has a number from workers on, so it gets nothing while ours are open, unless it binds while
+// they are being opened, and takes one worker's exporters, or attaches a program of its own.
 func listenAll(ctx context.Context, address string, buffer int, counts []*socketCounts) (_ []*socket, err error) {
 	first, err := listen(ctx, address, buffer, func(int) error { return nil })
 	if err != nil {

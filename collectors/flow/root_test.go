@@ -326,6 +326,8 @@ func TestKernelDropsAreCounted(t *testing.T) {
 	r := newRig(t, func(c *Configuration) { c.ReceiveBuffer = 4096 })
 	conn := r.dial(0)
 	r.comp.batcher.mu.Lock() // the reader stops at the first records, and the socket fills
+	release := sync.OnceFunc(r.comp.batcher.mu.Unlock)
+	defer release() // so that the collector can stop if this fails
 	all := capture(t, "9-live")
 	for range 200 {
 		if _, err := conn.Write(all[0]); err != nil {
@@ -333,7 +335,7 @@ func TestKernelDropsAreCounted(t *testing.T) {
 		}
 		binary.BigEndian.PutUint32(all[0][12:], binary.BigEndian.Uint32(all[0][12:])+1)
 	}
-	r.comp.batcher.mu.Unlock()
+	release()
 	for r.quality().SocketDrops == 0 { // the kernel tells with the next datagram that fits
 		if _, err := conn.Write(all[0]); err != nil {
 			t.Fatal(err)
@@ -465,7 +467,10 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		want   string
 	}{
 		{"a host name to listen on", func(c *Configuration) { c.Listen = []string{"router:2055"} }, "want an IP address and a port"},
-		{"an address twice", func(c *Configuration) { c.Listen = []string{"127.0.0.1:0", "127.0.0.1:0"} }, "is there twice"},
+		{"an address twice", func(c *Configuration) { c.Listen = []string{"127.0.0.1:2055", "127.0.0.1:2055"} }, "is there twice"},
+		{"an address twice, with port 0", func(c *Configuration) { c.Listen = []string{"127.0.0.1:0", "127.0.0.1:0"} }, "is there twice"},
+		{"an address in two spellings", func(c *Configuration) { c.Listen = []string{"[::1]:2055", "[0:0::1]:2055"} }, "is there twice"},
+		{"an address and the same, mapped", func(c *Configuration) { c.Listen = []string{"127.0.0.1:2055", "[::ffff:127.0.0.1]:2055"} }, "is there twice"},
 		{"no workers", func(c *Configuration) { c.Workers = 0 }, "workers is 0; want 1 to 64"},
 		{"too many workers", func(c *Configuration) { c.Workers = 65 }, "workers is 65; want 1 to 64"},
 		{"batches too large for Kafka", func(c *Configuration) { c.BatchRecords = 1e6 }, "batch records"},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/worker"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 const fourWorkers = 4
@@ -56,10 +58,10 @@ func (r *rig) taken(i int) (all [fourWorkers]uint64) {
 	return all
 }
 
-// exporters are addresses of this host, of a net for each test: 127.0.n.1 and on.
-func exporters(net byte, n int) (all []netip.Addr) {
+// exporters are addresses of this host, of a third octet for each test: 127.0.n.1 and on.
+func exporters(third byte, n int) (all []netip.Addr) {
 	for i := range n {
-		all = append(all, netip.AddrFrom4([4]byte{127, 0, net, byte(i + 1)}))
+		all = append(all, netip.AddrFrom4([4]byte{127, 0, third, byte(i + 1)}))
 	}
 	return all
 }
@@ -67,16 +69,16 @@ func exporters(net byte, n int) (all []netip.Addr) {
 // TestAnExporterHasOneWorker, whatever ports it sends from, and it is the one whose part of the table it has.
 func TestAnExporterHasOneWorker(t *testing.T) {
 	r := newRig(t, withWorkers("127.0.0.1:0", "[::1]:0", "[::]:0"))
-	const ports = 40
+	const sources = 40
 	for i, all := range [][]netip.Addr{exporters(1, 5), {netip.IPv6Loopback()}, exporters(2, 5)} {
 		var want [fourWorkers]uint64
 		for _, exporter := range all {
-			want[worker.Of(exporter, fourWorkers)] += ports
-			for range ports {
+			want[worker.Of(exporter, fourWorkers)] += sources
+			for range sources {
 				r.send(r.from(exporter, i), netflow9(1, v9Template, v9Record))
 			}
 		}
-		r.records(ports)
+		r.records(sources)
 		await.True(t, fmt.Sprintf("the workers of %s have %v datagrams", r.comp.Listening()[i], want), func() bool { return r.taken(i) == want })
 	}
 }
@@ -164,6 +166,8 @@ func TestDropsAreCountedAtTheirWorker(t *testing.T) {
 	conn := r.from(all[0], 0)
 	hold := &r.comp.batcher.open[behind].mu
 	hold.Lock() // the reader stops at the first records, and its socket fills
+	release := sync.OnceFunc(hold.Unlock)
+	defer release() // so that the collector can stop if this fails
 	seq := uint32(0)
 	for ; seq < 200; seq++ {
 		r.send(conn, netflow9(seq, v9Template, v9Record))
@@ -184,7 +188,7 @@ func TestDropsAreCountedAtTheirWorker(t *testing.T) {
 			})
 		}
 	}
-	hold.Unlock()
+	release()
 	await.True(t, "drops are counted", func() bool { // the kernel tells with the next datagram that fits
 		seq++
 		r.send(conn, netflow9(seq, v9Template, v9Record))
@@ -283,23 +287,21 @@ func TestAPortThatIsTakenIsRefused(t *testing.T) {
 
 // TestAPortIsFreeAfterStop, with another number of workers as well.
 func TestAPortIsFreeAfterStop(t *testing.T) {
-	r := newRig(t, withWorkers("127.0.0.1:0"))
-	address := r.comp.Listening()[0].String()
-	conn := r.from(exporters(6, 1)[0], 0)
+	address := ports.Loopback(t)
 	for i, n := range []int{fourWorkers, 1, 2, fourWorkers} {
-		r.send(conn, netflow9(1, v9Template, v9Record))
+		r := newRig(t, func(c *Configuration) { c.Workers, c.Listen = n, []string{address} })
+		if got := r.comp.Listening(); len(got) != 1 || got[0].String() != address {
+			t.Errorf("collector %d listens on %v, want %s", i, got, address)
+		}
+		r.send(r.from(exporters(6, 1)[0], 0), netflow9(1, v9Template, v9Record))
 		r.records(1)
 		if err := r.comp.Stop(t.Context()); err != nil {
 			t.Fatalf("stop %d: %v", i, err)
 		}
-		r = newRig(t, func(c *Configuration) { c.Workers, c.Listen = n, []string{address} })
-	}
-	if got := r.comp.Listening(); len(got) != 1 || got[0].String() != address {
-		t.Errorf("listening on %v, want %s", got, address)
 	}
 }
 
-// TestOnlySeveralWorkersShareAPort.
+// TestOnlySeveralWorkersShareAPort: nobody else's socket can join that of one worker.
 func TestOnlySeveralWorkersShareAPort(t *testing.T) {
 	for _, n := range []int{1, 2, fourWorkers} {
 		r := newRig(t, func(c *Configuration) { c.Workers = n })
@@ -319,7 +321,7 @@ func TestOnlySeveralWorkersShareAPort(t *testing.T) {
 	}
 }
 
-// TestMemoryCountsEachWorkersRead.
+// TestMemoryCountsEachWorkersRead, beside what workers have together.
 func TestMemoryCountsEachWorkersRead(t *testing.T) {
 	one, many := DefaultConfiguration(), DefaultConfiguration()
 	many.Workers = 1 + 10

@@ -4,12 +4,12 @@
 // In: rates to try. Out: a Markdown table, or JSON. Next:
 // docs/reference/performance.md, section "Flow collection".
 //
-// The sender is pinned to one core and the collector under test to another, or to several with -workers: then the
-// datagrams are of 16 exporters for each worker, since one exporter has one worker.
+// The sender is pinned to one core and the collector under test to another, or to several with -workers: then there
+// should be several -exporters for each worker, since one exporter has one worker.
 // Each step sends for some seconds at one rate; a step is clean when every flow
 // sent was counted by the collector.
 //
-//	go run ./collectors/flow/bench [--json] [--workers 2 --collector-cores 1,2]
+//	go run ./collectors/flow/bench [--json] [--exporters 32 --workers 2 --collector-cores 1,2]
 package main
 
 import (
@@ -30,6 +30,7 @@ type options struct {
 	sender    int
 	collector string
 	workers   int
+	exporters int
 	buffer    int
 	nice      int
 	tries     int
@@ -45,6 +46,7 @@ func main() {
 	flag.IntVar(&o.sender, "sender-core", 0, "core of the sender")
 	flag.StringVar(&o.collector, "collector-cores", "1", "cores of the collector under test, with commas")
 	flag.IntVar(&o.workers, "workers", 1, "flow.workers of millrace; nfcapd has none")
+	flag.IntVar(&o.exporters, "exporters", 1, "how many addresses the datagrams come from, 127.0.0.1 and on, in turns")
 	flag.IntVar(&o.buffer, "buffer", 4<<20, "receive buffer in bytes asked for by both; nfcapd gets no more than net.core.rmem_max")
 	flag.IntVar(&o.nice, "nice", 0, "niceness of sender and collectors; negative (as root) on a machine that others use")
 	flag.IntVar(&o.tries, "tries", 2, "how often a step that lost something is tried; the best counts")
@@ -63,6 +65,9 @@ func run(ctx context.Context, o options, rates string) error {
 	if o.serve != "" {
 		return serve(ctx, o)
 	}
+	if o.exporters < 1 || o.exporters > maxExporters {
+		return fmt.Errorf("-exporters: %d; want 1 to %d", o.exporters, maxExporters)
+	}
 	for r := range strings.SplitSeq(rates, ",") {
 		n, err := strconv.Atoi(r)
 		if err != nil || n <= 0 {
@@ -73,18 +78,10 @@ func run(ctx context.Context, o options, rates string) error {
 	return measure(ctx, o)
 }
 
-// exporters is how many addresses the datagrams come from.
-func (o options) exporters() int {
-	if o.workers == 1 {
-		return 1
-	}
-	return 16 * o.workers
-}
-
 // measure tries the rates in order in both formats, and leaves a collector out once it lost more than half: higher
 // rates tell nothing more of it.
 func measure(ctx context.Context, o options) error {
-	r := report{Fields: len(fields), FlowsPerDatagram: flowsPerDatagram, Seconds: o.seconds, Workers: o.workers, Exporters: o.exporters()}
+	r := report{Fields: len(fields), FlowsPerDatagram: flowsPerDatagram, Seconds: o.seconds, Workers: o.workers, Exporters: o.exporters}
 	for _, f := range formats {
 		gone := map[string]bool{}
 		for _, rate := range o.rates {

@@ -16,6 +16,9 @@ const (
 	flowsPerDatagram = 24
 	// burst is how many datagrams one system call sends.
 	burst = 16
+	// perOctet is how many exporters share the third octet of their addresses; 255 is nobody's last one.
+	perOctet     = 250
+	maxExporters = 256 * perOctet
 )
 
 var be = binary.BigEndian
@@ -102,7 +105,7 @@ func send(ctx context.Context, to string, o options, f format, rate int, length 
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, o.nice); err != nil {
 		return 0, 0, fmt.Errorf("set the sender's niceness to %d: %w", o.nice, err)
 	}
-	conns, err := dialFrom(o.exporters(), to)
+	conns, err := dialFrom(o.exporters, to)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -125,7 +128,7 @@ func dialFrom(exporters int, to string) (conns []*net.UDPConn, err error) {
 		return nil, err
 	}
 	for i := range exporters {
-		conn, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, byte(i>>8), byte(i)+1)}, address)
+		conn, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, byte(i/perOctet), byte(1+i%perOctet))}, address)
 		if err != nil {
 			return nil, err
 		}

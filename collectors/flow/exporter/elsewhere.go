@@ -22,7 +22,7 @@ func (p *part) forget(key sessionKey) {
 	}
 }
 
-// forgetHeard is for who holds all parts, as are oldest and hasRoom.
+// forgetHeard drops all sessions of other collectors. Its caller holds all parts, as do those of oldest and hasRoom.
 func (t *Table) forgetHeard() {
 	for _, p := range t.parts {
 		clear(p.elsewhere)

@@ -30,8 +30,8 @@ func (c Configuration) Memory() int64 {
 // bounded counts what all parts have together, up to a bound.
 type bounded struct{ n atomic.Int64 }
 
-// take counts one more, unless there are as many as there may be. The answer is exact for who holds all parts: nobody
-// else takes one meanwhile.
+// take counts one more, unless there are as many as there may be. A refusal may come too early where others take and
+// give meanwhile. It is exact for who holds all parts, and where nothing that was taken is ever given back: exporters.
 func (b *bounded) take(most int) bool {
 	if b.n.Add(1) <= int64(most) {
 		return true

@@ -181,7 +181,8 @@ const maxDomains = 64
 const maxRows = maxDomains + 1
 
 // quality finds an exporter's counters. Its domains beyond the limit share a row with what did not parse, and exporters
-// beyond theirs the row of nobody: both limits only made-up sources reach.
+// beyond theirs the row of nobody: both limits only made-up sources reach. An exporter is never given back, so no part
+// is refused one while there is room.
 func (p *part) quality(key qualityKey) *quality {
 	if q, ok := p.qualities[key]; ok {
 		return q
