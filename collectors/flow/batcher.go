@@ -27,6 +27,7 @@ type batcher struct {
 	log     *slog.Logger
 	metrics *metrics
 	records int
+	most    int            // maxHeld, but in tests
 	open    []*openBatches // of each worker
 
 	mu      sync.Mutex
@@ -65,7 +66,7 @@ const maxHeld = 250_000
 func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
-	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, instance: rand.Text()}
+	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, most: maxHeld, instance: rand.Text()}
 	b.changed = sync.NewCond(&b.mu)
 	for range cfg.Workers {
 		b.open = append(b.open, &openBatches{of: map[netip.Addr]*outgoing{}})
@@ -107,11 +108,11 @@ func (b *batcher) gather(open *openBatches, records []flowrecord.Record) {
 func (b *batcher) admit(records int) (full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.held >= maxHeld {
+	for b.held >= b.most {
 		b.changed.Wait()
 	}
 	b.held += records
-	return b.held-b.onWay >= maxHeld/2
+	return b.held-b.onWay >= b.most/2
 }
 
 // enqueue is for publish to take.

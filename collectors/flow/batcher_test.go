@@ -21,10 +21,10 @@ func evenly(n int) []flowrecord.Record {
 	return records
 }
 
-// TestNobodyWaitsForTheRegularFlush, which is an hour away: the bus takes at once, so three times the bound is taken,
+// TestNobodyWaitsForTheRegularFlush, which is an hour away: the bus takes at once, so thirty times the bound is taken,
 // and a stop meanwhile ends with all of it published.
 func TestNobodyWaitsForTheRegularFlush(t *testing.T) {
-	const each, left = 5000, maxHeld/2 - 5000
+	const most, full, each, left = 2500, 300, 50, 1200
 	for _, c := range []struct{ workers, readers int }{
 		{1, 1}, {10, 10},
 		{1, 3}, {2, 6}, // of several listening addresses
@@ -42,7 +42,8 @@ func TestNobodyWaitsForTheRegularFlush(t *testing.T) {
 			if err := comp.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			want := 3 * maxHeld
+			comp.batcher.most, comp.batcher.records = most, full
+			want := 30 * most
 			for w := c.readers; w < c.workers; w++ {
 				idle := evenly(left / (c.workers - c.readers))
 				comp.batcher.add(w, idle)
@@ -51,7 +52,7 @@ func TestNobodyWaitsForTheRegularFlush(t *testing.T) {
 			records := evenly(each)
 			for i := range c.readers {
 				comp.loops.Go(func(context.Context) {
-					for range 3 * maxHeld / each / c.readers {
+					for range 30 * most / each / c.readers {
 						comp.batcher.add(i%c.workers, records)
 					}
 				})
