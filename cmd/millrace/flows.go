@@ -147,7 +147,7 @@ func printQuality(out io.Writer, r *flowv1.QualityResponse) error {
 	return printWorkersDrops(out, r)
 }
 
-// printWorkersDrops says whose datagrams the kernel can have dropped, where a collector has several workers. Senders
+// printWorkersDrops names whose datagrams the kernel can have dropped, where a collector has several workers. Senders
 // that are counted under 0.0.0.0 are of any.
 func printWorkersDrops(out io.Writer, r *flowv1.QualityResponse) error {
 	several := slices.ContainsFunc(r.GetSockets(), func(s *flowv1.CollectorSocket) bool { return s.GetWorker() > 0 })

@@ -15,10 +15,10 @@ import (
 // listenAll opens the sockets of an address, one for each worker, and has the kernel choose among them by the sender's
 // address (SO_REUSEPORT, socket(7)).
 //
-// The first one is bound alone, so that a port that somebody else has is refused, whether or not he would share it; a
-// port that the kernel chooses is then also nobody else's. A program of the same user that sets SO_REUSEPORT can still
-// join the port. Its socket has a number from workers on, so it gets nothing while ours are open, unless it binds while
-// they are being opened, and takes one worker's exporters, or attaches a program of its own.
+// The first one is bound alone, so that a port that another program has is refused, whether or not that one shares it;
+// a port that the kernel chooses is then nobody else's, too. A program of the same user that sets SO_REUSEPORT can
+// still join the port. Its socket has a number from workers on, so it gets nothing while ours are open, unless it binds
+// while they are being opened, and takes one worker's exporters, or attaches a program of its own.
 func listenAll(ctx context.Context, address string, buffer int, counts []*socketCounts) (_ []*socket, err error) {
 	first, err := listen(ctx, address, buffer, func(int) error { return nil })
 	if err != nil {

@@ -52,8 +52,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestCluster is for `make cluster`: it takes an hour. What one service does when its replica dies is in the tests that
-// docs/reference/replicas.md names, which `make test` runs.
+// TestCluster is for `make cluster`: it takes half an hour. What one service does when its replica dies is in the tests
+// that docs/reference/replicas.md names, which `make test` runs.
 func TestCluster(t *testing.T) {
 	if !*all {
 		return

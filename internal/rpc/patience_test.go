@@ -69,7 +69,7 @@ func TestALateHeaderIsNoBadRequest(t *testing.T) {
 		answer := make(chan string, 1)
 		go func() { raw, _ := io.ReadAll(c); answer <- string(raw) }()
 		fmt.Fprint(c, "GET /millrace.identity")
-		time.Sleep(30 * time.Second)
+		time.Sleep(30 * time.Second) // of synctest's clock
 		fmt.Fprint(c, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		if got := <-answer; !strings.HasPrefix(got, "HTTP/1.1 200") {
 			t.Errorf("%q, want 200", got)
