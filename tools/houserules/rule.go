@@ -138,6 +138,11 @@ func Rules() []Rule {
 			bounded,
 		},
 		{
+			"tests that boot a lab run one after the other",
+			"guests run in real time on one processor; two have half of it each, and the verdict of both is of the machine",
+			labs,
+		},
+		{
 			"HTTP servers wait for headers as long as rpc.HeaderPatience",
 			"without a wait a stranger holds connections for ever; of a short one net/http answers 400 to honest clients of a slow machine",
 			patience,

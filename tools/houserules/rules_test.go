@@ -71,6 +71,13 @@ func TestRules(t *testing.T) {
 			"services/x/a.go": "package x\n\nvar a, b = xconnect.NewXServiceHandler(s, rpc.Bounded(1)), xconnect.NewXServiceHandler(s, connect.WithRecover(nil))\n",
 		}, []string{"services/x/a.go:3: NewXServiceHandler without rpc.Bounded"}},
 
+		{"tests with a lab: under the lock by pattern, by command, and not", labs, map[string]string{
+			"Makefile":          "LAB := -e '/e2e/a$$'\n\ntest:\n\t@go test ./e2e/c\n\t@flock $(LAB_LOCK) go test ./e2e/b\n",
+			"e2e/a/a_test.go":   "package a\n\nvar a = lab.Up(ctx)\n",
+			"e2e/b/b_test.go":   "package b\n\nvar b = lab.Up(ctx)\n",
+			"e2e/c/c_test.go":   "package c\n\nvar c = lab.Up(ctx)\n",
+			"cmd/millrace/d.go": "package main\n\nvar d = lab.Up(ctx)\n",
+		}, []string{"e2e/c/c_test.go:3: lab.Up in a test that the Makefile does not run under $(LAB_LOCK)"}},
 		{"commands that say and that show", commandVerbs, map[string]string{
 			"cmd/x/a.go": "package x\n\nvar a = cobra.Command{Short: \"Say why\"}\n\nvar b = cobra.Command{Short: \"Show why\"}\n",
 		}, []string{"cmd/x/a.go:3: \"Say why\": Show, List, Check, Print, Verify or Request"}},
