@@ -69,7 +69,7 @@ func auditLine(r *auditv1.Record) string {
 		return s
 	}
 	who := cmp.Or(plain(r.GetUser()), "nobody")
-	if r.GetWay() == "token" {
+	if r.GetCredentialKind() == "token" {
 		who += " (token " + r.GetCredential() + ")"
 	}
 	if r.GetOnBehalf() != "" {

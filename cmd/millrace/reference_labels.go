@@ -20,7 +20,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"ingress", "PEs where VPN flows enter", "the inventory"},
 	{"interface", "interfaces with queues", "the router's configuration"},
 	{"listen", "listening addresses of the flow collector", "the configuration"},
-	{"method", "gNMI methods; compute, ecmp", "the code"},
+	{"method", "gNMI methods; compute, ecmp; how people log in", "the code"},
 	{"operation", "operations of the NSI protocol", "the protocol: a request of an unknown one has the label of its error"},
 	{"pe", "PEs", "the inventory"},
 	{"platform", "operating system and processor", "the build: one"},
@@ -38,7 +38,6 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"use", "inventory, etcd, kafka, peagent, routeragent and the like", "the code"},
 	{"version", "version of the build", "the build: one"},
 	{"vpn", "VPNs", "the PEs' configuration"},
-	{"way", "password, link", "the code"},
 	{"what", "file, in-use, quota", "the code"},
 	{"worker", "workers of a listening address of the flow collector, from 0", "`flow.workers`, at most 64"},
 }

@@ -21,7 +21,7 @@ func TestText(t *testing.T) {
 		{"hash $argon2id$v=19$m=65536$abc$def end", "hash (removed) end"},
 		{"the horse is in stable9", "the horse is in (removed)"},
 		// What is none stays.
-		{`millrace_logins_total{way="password",result="done"} 3`, `millrace_logins_total{way="password",result="done"} 3`},
+		{`millrace_logins_total{method="password",result="done"} 3`, `millrace_logins_total{method="password",result="done"} 3`},
 		{"password_file: /etc/millrace/pw", "password_file: /etc/millrace/pw"},
 		{"short pin", "short pin"},
 		{"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"},

@@ -31,7 +31,7 @@ import (
 
 // told is a record as these tests compare it.
 func told(r *auditv1.Record) string {
-	return strings.Join([]string{r.GetUser(), r.GetWay(), r.GetFrom(), r.GetProcedure()[strings.LastIndex(r.GetProcedure(), "/")+1:], r.GetObject(), r.GetReason(), r.GetResult(), r.GetRefusal()}, "|")
+	return strings.Join([]string{r.GetUser(), r.GetCredentialKind(), r.GetFrom(), r.GetProcedure()[strings.LastIndex(r.GetProcedure(), "/")+1:], r.GetObject(), r.GetReason(), r.GetResult(), r.GetRefusal()}, "|")
 }
 
 // TestWhatIsRecorded makes one call of each kind, and reads the list.
@@ -257,7 +257,7 @@ func TestLogins(t *testing.T) {
 	whole(t, l)
 	want := []string{"ann|||ok|0", "|||unauthenticated|0", "|||unauthenticated|0", "|||unauthenticated|4999"}
 	for i, r := range l.Records[:4] {
-		if got := fmt.Sprint(r.GetUser(), "|", r.GetWay(), "|", r.GetReason(), "|", r.GetResult(), "|", r.GetTimes()); got != want[i] {
+		if got := fmt.Sprint(r.GetUser(), "|", r.GetCredentialKind(), "|", r.GetReason(), "|", r.GetResult(), "|", r.GetTimes()); got != want[i] {
 			t.Errorf("record %d: %s, want %s", i+1, got, want[i])
 		}
 	}

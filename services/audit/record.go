@@ -111,11 +111,11 @@ func (c *Component) recordOf(asked rpc.Asked, request proto.Message) *auditv1.Re
 	}
 	switch {
 	case asked.Who.Role == rights.Service:
-		r.Way, r.OnBehalf = "service", signerOf(request)
+		r.CredentialKind, r.OnBehalf = "service", signerOf(request)
 	case asked.Who.Session:
-		r.Way = "session"
+		r.CredentialKind = "session"
 	case asked.Who.Credential != "":
-		r.Way = "token"
+		r.CredentialKind = "token"
 	}
 	return r
 }

@@ -61,7 +61,7 @@ func (a *api) Login(ctx context.Context, r *connect.Request[identityv1.LoginRequ
 		return nil, err
 	}
 	a.metrics.logins.WithLabelValues("password", "done").Inc()
-	a.deps.Log.Info("login", "name", user.GetName(), "from", address, "way", "password")
+	a.deps.Log.Info("login", "name", user.GetName(), "from", address, "method", "password")
 	out := connect.NewResponse(&identityv1.LoginResponse{Name: user.GetName(), Role: user.GetRole()})
 	out.Header().Add("Set-Cookie", cookie.String())
 	return out, nil
@@ -77,7 +77,7 @@ func (a *api) Redeem(ctx context.Context, r *connect.Request[identityv1.RedeemRe
 	user, err := a.redeem(ctx, r.Msg.GetCode(), now)
 	if err != nil {
 		if connect.CodeOf(err) == connect.CodeUnauthenticated {
-			a.deps.Log.Warn("login refused", "from", address, "way", "link")
+			a.deps.Log.Warn("login refused", "from", address, "method", "link")
 		}
 		a.metrics.logins.WithLabelValues("link", "refused").Inc()
 		return nil, err
@@ -87,7 +87,7 @@ func (a *api) Redeem(ctx context.Context, r *connect.Request[identityv1.RedeemRe
 		return nil, err
 	}
 	a.metrics.logins.WithLabelValues("link", "done").Inc()
-	a.deps.Log.Info("login", "name", user.GetName(), "from", address, "way", "link")
+	a.deps.Log.Info("login", "name", user.GetName(), "from", address, "method", "link")
 	out := connect.NewResponse(&identityv1.RedeemResponse{Name: user.GetName(), Role: user.GetRole()})
 	out.Header().Add("Set-Cookie", cookie.String())
 	return out, nil

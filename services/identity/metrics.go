@@ -14,8 +14,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		logins: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_identity_logins_total",
-			Help: "Logins, by way (password, link, provider, device) and result: done, refused, delayed, failed.",
-		}, []string{"way", "result"}),
+			Help: "Logins, by method (password, link, provider, device) and result: done, refused, delayed, failed.",
+		}, []string{"method", "result"}),
 		confirmed: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_identity_confirmations_total",
 			Help: "Questions to the OpenID provider for people who are logged in, by result: confirmed, ended, failed.",

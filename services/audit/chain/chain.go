@@ -28,7 +28,7 @@ func Octets(r *auditv1.Record) []byte {
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	var out []byte
 	texts := []string{
-		version, number(r.GetSeq()), r.GetAt(), r.GetKind().String(), r.GetCall(), r.GetUser(), r.GetCredential(), r.GetWay(), r.GetOnBehalf(),
+		version, number(r.GetSeq()), r.GetAt(), r.GetKind().String(), r.GetCall(), r.GetUser(), r.GetCredential(), r.GetCredentialKind(), r.GetOnBehalf(),
 		r.GetFrom(), r.GetProcedure(), r.GetObject(), r.GetReason(), r.GetResult(), r.GetRefusal(), number(r.GetTimes()),
 		number(r.GetDroppedSeq()), r.GetDroppedHash(),
 	}

@@ -95,9 +95,9 @@ type Record struct {
 	Call string `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	// Who: a person, or a service; empty: nobody who is known.
 	User string `protobuf:"bytes,5,opt,name=user,proto3" json:"user,omitempty"`
-	// Id of the session or token that was shown, and which of them: session, token, service.
-	Credential string `protobuf:"bytes,6,opt,name=credential,proto3" json:"credential,omitempty"`
-	Way        string `protobuf:"bytes,7,opt,name=way,proto3" json:"way,omitempty"`
+	// Id of the session or token that was shown, and which it is: session, token or service.
+	Credential     string `protobuf:"bytes,6,opt,name=credential,proto3" json:"credential,omitempty"`
+	CredentialKind string `protobuf:"bytes,7,opt,name=credential_kind,json=credentialKind,proto3" json:"credential_kind,omitempty"`
 	// For whom a service called, as it says.
 	OnBehalf string `protobuf:"bytes,8,opt,name=on_behalf,json=onBehalf,proto3" json:"on_behalf,omitempty"`
 	// Address of the client.
@@ -198,9 +198,9 @@ func (x *Record) GetCredential() string {
 	return ""
 }
 
-func (x *Record) GetWay() string {
+func (x *Record) GetCredentialKind() string {
 	if x != nil {
-		return x.Way
+		return x.CredentialKind
 	}
 	return ""
 }
@@ -606,7 +606,7 @@ var File_millrace_audit_v1_audit_proto protoreflect.FileDescriptor
 
 const file_millrace_audit_v1_audit_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/audit/v1/audit.proto\x12\x11millrace.audit.v1\x1a\x1fmillrace/rights/v1/rights.proto\"\xe6\x03\n" +
+	"\x1dmillrace/audit/v1/audit.proto\x12\x11millrace.audit.v1\x1a\x1fmillrace/rights/v1/rights.proto\"\xfd\x03\n" +
 	"\x06Record\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\tR\x02at\x12+\n" +
@@ -615,8 +615,8 @@ const file_millrace_audit_v1_audit_proto_rawDesc = "" +
 	"\x04user\x18\x05 \x01(\tR\x04user\x12\x1e\n" +
 	"\n" +
 	"credential\x18\x06 \x01(\tR\n" +
-	"credential\x12\x10\n" +
-	"\x03way\x18\a \x01(\tR\x03way\x12\x1b\n" +
+	"credential\x12'\n" +
+	"\x0fcredential_kind\x18\a \x01(\tR\x0ecredentialKind\x12\x1b\n" +
 	"\ton_behalf\x18\b \x01(\tR\bonBehalf\x12\x12\n" +
 	"\x04from\x18\t \x01(\tR\x04from\x12\x1c\n" +
 	"\tprocedure\x18\n" +

@@ -33,9 +33,9 @@ test("a record says who, what and what came of it", () => {
   expect(callText("/millrace.push.v1.ChangeService/Approve")).toBe("ChangeService/Approve");
   expect(callText("/metrics")).toBe("/metrics");
   expect(whoText(record(1))).toBe("nobody");
-  expect(whoText(record(1, { user: "ann", way: "session" }))).toBe("ann");
-  expect(whoText(record(1, { user: "ann", way: "token", credential: "k3" }))).toBe("ann, token k3");
-  expect(whoText(record(1, { user: "alpha", way: "service", onBehalf: "ann" }))).toBe("alpha, service, for ann");
+  expect(whoText(record(1, { user: "ann", credentialKind: "session" }))).toBe("ann");
+  expect(whoText(record(1, { user: "ann", credentialKind: "token", credential: "k3" }))).toBe("ann, token k3");
+  expect(whoText(record(1, { user: "alpha", credentialKind: "service", onBehalf: "ann" }))).toBe("alpha, service, for ann");
   const refused = record(1, { kind: Kind.REFUSED, result: "permission_denied", refusal: "role" });
   expect([resultText(refused), resultTone(refused)]).toEqual(["permission_denied (role)", "bad"]);
   const ended = record(1, { kind: Kind.ENDED, result: "ok" });
