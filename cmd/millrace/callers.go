@@ -16,9 +16,6 @@ import (
 	"github.com/millrace/millrace/services/identity"
 )
 
-// front is the service that people come to. It alone says for whom it forwards a request.
-const front = "dashboard"
-
 // scraper is the name in the certificate of a program that reads metrics and makes no calls.
 const scraper = "metrics"
 
@@ -64,24 +61,22 @@ func (p *process) sender(r *http.Request) (rights.Caller, error) {
 	if err != nil {
 		return rights.Caller{}, err
 	}
-	who, address, forwarded, err := rpc.Forwarded(r)
-	switch {
-	case err != nil:
+	arrival := rights.Arrival{Service: service, Calls: callsOf(service), Logins: p.logins()}
+	person, address, forwarded, err := rpc.Forwarded(r)
+	if err != nil {
 		return rights.Caller{}, connect.NewError(connect.CodeUnauthenticated, err)
-	case forwarded && service != front:
-		return rights.Caller{}, connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s forwards no requests of others; only the %s does", service, front))
-	case forwarded:
-		r.RemoteAddr = address // attempts to log in are counted by it
-		return who, nil
-	case service == front && !p.logins():
-		return rights.Caller{Role: rights.Service}, nil // everybody may do everything, under the name that they give
 	}
-	return asService(service), nil
-}
-
-// asService is a service of another process: it makes the calls that are its, and no others.
-func asService(name string) rights.Caller {
-	return rights.Caller{Name: name, Role: rights.Service, Only: append([]string{}, callsOf(name)...)}
+	if forwarded {
+		arrival.For = &person
+	}
+	who, err := rights.Sender(arrival)
+	if err != nil {
+		return rights.Caller{}, connect.NewError(connect.CodePermissionDenied, err)
+	}
+	if forwarded {
+		r.RemoteAddr = address // attempts to log in are counted by it
+	}
+	return who, nil
 }
 
 // visitor is who sent a request to the dashboard's port; nil: there are no logins. Prometheus may come with a
@@ -98,7 +93,7 @@ func (p *process) visitor() (func(*http.Request) (rights.Caller, error), error) 
 		who, err := person(r)
 		if err == nil && who.Role <= rights.Nobody {
 			if service, err := p.peer(r); err == nil {
-				return asService(service), nil
+				return rights.AsService(service, callsOf(service)), nil
 			}
 		}
 		return who, err

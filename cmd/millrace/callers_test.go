@@ -131,7 +131,7 @@ func senders(t *testing.T, ca *pki.Authority, service string) map[string]*http.C
 		out[other.name] = certified(t, ca, service, other.name+".millrace")
 	}
 	for _, role := range []string{"", "viewer", "operator", "approver", "admin"} {
-		out["for "+role] = &http.Client{Transport: forwarding{role, out[front].Transport}}
+		out["for "+role] = &http.Client{Transport: forwarding{role, out[rights.Front].Transport}}
 	}
 	out["alpha for admin"] = &http.Client{Transport: forwarding{"admin", out["alpha"].Transport}}
 	out["nobody for admin"] = &http.Client{Transport: forwarding{"admin", out["nobody"].Transport}}
@@ -155,7 +155,7 @@ func expectedOf(sender string, call rights.Call) connect.Code {
 func TestWithoutLoginsTheDashboardForwardsForEverybody(t *testing.T) {
 	ca, approve := pki.New(t), rights.Of("/millrace.push.v1.ChangeService/Approve")
 	base := securePort(t, ca, "push", "off", dashboard.Mount{Path: path.Dir(approve.Procedure) + "/", Handler: answering(path.Dir(approve.Procedure)[1:])})
-	for sender, want := range map[string]connect.Code{front: 0, "alpha": connect.CodePermissionDenied, "push": connect.CodePermissionDenied} {
+	for sender, want := range map[string]connect.Code{rights.Front: 0, "alpha": connect.CodePermissionDenied, "push": connect.CodePermissionDenied} {
 		if got := outcome(t, certified(t, ca, "push", sender+".millrace"), base+approve.Procedure, approve, connect.WithGRPC()); got != want {
 			t.Errorf("%s: %v, want %v", sender, got, want)
 		}
@@ -197,13 +197,13 @@ func TestWhatTheGatewayForwards(t *testing.T) {
 		got, from = r.Header, r.RemoteAddr
 		who, _ = rights.From(r.Context())
 	})})
-	cert, key := ca.Issue(t, front, "dashboard.millrace")
+	cert, key := ca.Issue(t, rights.Front, "dashboard.millrace")
 	p := &process{
-		name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(),
+		name: rights.Front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(),
 		cfg: configured(t, "identity: {mode: on}\nendpoints: {push: '"+base+"'}\ntls: {ca: "+ca.CA+", cert: "+cert+", key: "+key+"}\n"),
 	}
 	var err error
-	if p.credentials, err = mtls.New(p.cfg.TLS.files(front), mtls.Dependencies{}); err != nil {
+	if p.credentials, err = mtls.New(p.cfg.TLS.files(rights.Front), mtls.Dependencies{}); err != nil {
 		t.Fatal(err)
 	}
 	mounts, err := p.gateway()
@@ -257,23 +257,23 @@ func TestWhoShowsATokenElsewhere(t *testing.T) {
 		want               rights.Caller
 		code               connect.Code
 	}{
-		"a person":             {front, "good", nil, rights.Caller{Name: "ann", Role: rights.Operator, Credential: "t1"}, 0},
-		"nobody":               {front, "", nil, rights.Anonymous, 0},
-		"a wrong token":        {front, "bad", refusal, rights.Caller{}, connect.CodeUnauthenticated},
-		"too often":            {front, "good", connect.NewError(connect.CodeResourceExhausted, errors.New("too many")), rights.Caller{}, connect.CodeResourceExhausted},
-		"etcd is away":         {front, "good", connect.NewError(connect.CodeUnavailable, errors.New("etcd")), rights.Caller{}, connect.CodeUnavailable},
-		"an error of its own":  {front, "good", errors.New("broken"), rights.Caller{}, connect.CodeUnavailable},
+		"a person":             {rights.Front, "good", nil, rights.Caller{Name: "ann", Role: rights.Operator, Credential: "t1"}, 0},
+		"nobody":               {rights.Front, "", nil, rights.Anonymous, 0},
+		"a wrong token":        {rights.Front, "bad", refusal, rights.Caller{}, connect.CodeUnauthenticated},
+		"too often":            {rights.Front, "good", connect.NewError(connect.CodeResourceExhausted, errors.New("too many")), rights.Caller{}, connect.CodeResourceExhausted},
+		"etcd is away":         {rights.Front, "good", connect.NewError(connect.CodeUnavailable, errors.New("etcd")), rights.Caller{}, connect.CodeUnavailable},
+		"an error of its own":  {rights.Front, "good", errors.New("broken"), rights.Caller{}, connect.CodeUnavailable},
 		"with a wrong service": {"push", "good", nil, rights.Caller{}, connect.CodeUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			identity.err = tt.err
 			cert, key := ca.Issue(t, tt.certificate, tt.certificate+".millrace")
 			p := &process{
-				name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, metrics: prometheus.NewRegistry(),
+				name: rights.Front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, metrics: prometheus.NewRegistry(),
 				cfg: configured(t, "identity: {mode: on}\nendpoints: {identity: '"+base+"'}\ntls: {ca: "+ca.CA+", cert: "+cert+", key: "+key+"}\n"),
 			}
 			var err error
-			if p.credentials, err = mtls.New(p.cfg.TLS.files(front), mtls.Dependencies{}); err != nil {
+			if p.credentials, err = mtls.New(p.cfg.TLS.files(rights.Front), mtls.Dependencies{}); err != nil {
 				t.Fatal(err)
 			}
 			ask, err := p.visitor()

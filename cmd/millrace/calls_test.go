@@ -29,7 +29,7 @@ const agents = "/" + vpnv1connect.VpnAgentServiceName + "/"
 // TestCallsOfServices compares the calls in the table of services with the code: every method of a generated client
 // that a package of a service calls, but its own, and nothing else.
 func TestCallsOfServices(t *testing.T) {
-	table, want := map[string][]string{}, map[string][]string{front: callsOf(front)} // whose calls are in this package
+	table, want := map[string][]string{}, map[string][]string{rights.Front: callsOf(rights.Front)} // whose calls are in this package
 	for _, s := range services() {
 		if len(s.calls) > 0 {
 			table[s.name] = s.calls

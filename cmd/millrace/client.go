@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/rpc"
 )
 
@@ -42,13 +43,13 @@ func serversOf(flag string) (out []string) {
 // apiClient returns what generated Connect clients need to reach the control plane.
 func apiClient(cmd *cobra.Command) (*http.Client, string) {
 	servers := serversIn(cmd)
-	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{servers, newReplicas(servers)}}}, servers[0]
+	return &http.Client{Transport: telling{cmd.ErrOrStderr(), logins.Transport{Servers: servers, Next: newReplicas(servers)}}}, servers[0]
 }
 
 // replicaClient is apiClient for one of the replicas, and for no other.
 func replicaClient(cmd *cobra.Command, server string) *http.Client {
-	logins := append([]string{server}, serversIn(cmd)...)
-	return &http.Client{Transport: telling{cmd.ErrOrStderr(), authorized{logins, newReplicas([]string{server})}}}
+	all := append([]string{server}, serversIn(cmd)...)
+	return &http.Client{Transport: telling{cmd.ErrOrStderr(), logins.Transport{Servers: all, Next: newReplicas([]string{server})}}}
 }
 
 func serversIn(cmd *cobra.Command) []string {

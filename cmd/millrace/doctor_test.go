@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	reserved "github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/internal/version"
@@ -22,7 +23,7 @@ import (
 // A router that answers and one that does not, a control plane that answers with a metric that is wrong, and files.
 func TestDoctor(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv(tokenVariable, "")
+	t.Setenv(logins.Variable, "")
 	authority, folder := pki.New(t), t.TempDir()
 	cert, key := authority.Issue(t, "millrace")
 	theirs, err := tls.LoadX509KeyPair(authority.Issue(t, "WR", "127.0.0.1"))

@@ -113,3 +113,5 @@ func onThisHost(host string) bool {
 		})
 	})
 }
+
+func trimmed(server string) string { return strings.TrimRight(server, "/") }

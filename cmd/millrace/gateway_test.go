@@ -68,7 +68,7 @@ func TestGatewayGoesOnToTheNextReplica(t *testing.T) {
 	there.Config.Protocols = rpc.Protocols()
 	there.Start()
 	defer there.Close()
-	p := serving(t, front)
+	p := serving(t, rights.Front)
 	p.cfg = configured(t, "endpoints: {circuits: ['"+gone+"', '"+there.URL+"']}\n")
 	mounts, err := p.gateway()
 	if err != nil {
@@ -107,13 +107,13 @@ func TestEveryAddressOfAListProvesItself(t *testing.T) {
 		})})
 	}
 	another, base := port("alpha"), port("push")
-	cert, key := ca.Issue(t, front, "dashboard.millrace")
+	cert, key := ca.Issue(t, rights.Front, "dashboard.millrace")
 	p := &process{
-		name: front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(),
+		name: rights.Front, hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(),
 		cfg: configured(t, "identity: {mode: on}\nendpoints: {push: ['"+another+"', '"+base+"']}\ntls: {ca: "+ca.CA+", cert: "+cert+", key: "+key+"}\n"),
 	}
 	var err error
-	if p.credentials, err = mtls.New(p.cfg.TLS.files(front), mtls.Dependencies{}); err != nil {
+	if p.credentials, err = mtls.New(p.cfg.TLS.files(rights.Front), mtls.Dependencies{}); err != nil {
 		t.Fatal(err)
 	}
 	mounts, err := p.gateway()

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/services/audit"
 	"github.com/millrace/millrace/services/dashboard"
@@ -64,7 +65,7 @@ func (p *process) warnOpen() {
 	if p.listener != nil {
 		address = p.listener.Addr().String()
 	}
-	if p.logins() || !openAt(address, p.hosted[front] || p.credentials == nil) {
+	if p.logins() || !openAt(address, p.hosted[rights.Front] || p.credentials == nil) {
 		return
 	}
 	p.log.Warn("identity.mode is off: every client that reaches this address, from other hosts too, may read and change everything without a login", "listen", address)
@@ -91,7 +92,7 @@ func (p *process) announce(ctx context.Context) error {
 	case p.page != nil:
 		base = p.page.URL()
 	default:
-		base = p.cfg.Endpoints[front].first()
+		base = p.cfg.Endpoints[rights.Front].first()
 	}
 	fmt.Fprintf(os.Stdout, "Log in within %s, once: %s/#login=%s\n", p.identity.Lifetime(), base, code)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/rights"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
@@ -53,7 +54,7 @@ func login(cmd *cobra.Command, name, link string) error {
 	if err != nil {
 		machine = "unknown host"
 	}
-	before, err := tokensOf(s.servers)
+	before, err := logins.Of(s.servers)
 	if err != nil {
 		return errors.Join(err, s.end(cmd.Context()))
 	}
@@ -61,7 +62,7 @@ func login(cmd *cobra.Command, name, link string) error {
 	if err != nil {
 		return errors.Join(refusal(err), s.end(cmd.Context()))
 	}
-	if err := saveToken(s.servers, made.Msg.GetSecret()); err != nil {
+	if err := logins.Save(s.servers, made.Msg.GetSecret()); err != nil {
 		return errors.Join(err, s.end(cmd.Context()))
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "logged in to %s as %s, %s\n", namesOf(s.servers), s.name, rights.Name(s.role))
@@ -136,7 +137,7 @@ other logins, and ends every session of that person.`,
 // endLogin forgets the token also where the server does not know it any more, and says so.
 func endLogin(cmd *cobra.Command) error {
 	servers := serversIn(cmd)
-	tokens, err := tokensOf(servers)
+	tokens, err := logins.Of(servers)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func endLogin(cmd *cobra.Command) error {
 		}
 		ended = ended || revoked
 	}
-	if err := saveToken(servers, ""); err != nil {
+	if err := logins.Save(servers, ""); err != nil {
 		return err
 	}
 	if !ended {
@@ -180,7 +181,7 @@ func revokeSaved(cmd *cobra.Command, token string) (bool, error) {
 
 // savedName is whose the saved token is, where the server takes it.
 func savedName(cmd *cobra.Command) string {
-	tokens, err := tokensOf(serversIn(cmd))
+	tokens, err := logins.Of(serversIn(cmd))
 	if err != nil || len(tokens) == 0 {
 		return ""
 	}
@@ -194,7 +195,7 @@ func savedName(cmd *cobra.Command) string {
 // savedClient shows one token, whatever MILLRACE_TOKEN is.
 func savedClient(cmd *cobra.Command, token string) identityv1connect.IdentityServiceClient {
 	client, server := plainClient(cmd)
-	client.Transport = showing{token, client.Transport}
+	client.Transport = logins.One{Token: token, Next: client.Transport}
 	return identityv1connect.NewIdentityServiceClient(client, server)
 }
 

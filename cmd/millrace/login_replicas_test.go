@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/millrace/millrace/internal/logins"
 	"os"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestALoginIsToAllReplicas(t *testing.T) {
 	if out, err := run("", "tokens", "list", "--server", away+","+server); err == nil {
 		t.Errorf("after the log-out: %s", out)
 	}
-	if all, err := savedTokens(); err != nil || len(all) > 0 {
+	if all, err := logins.Saved(); err != nil || len(all) > 0 {
 		t.Errorf("%v is left, %v", all, err)
 	}
 }

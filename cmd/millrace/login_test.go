@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/services/audit"
@@ -21,7 +22,7 @@ import (
 func loginServer(t *testing.T, change ...func(*identity.Configuration)) (c *identity.Component, run func(input string, args ...string) (string, error), start func(input string, out io.Writer, args ...string) error) {
 	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv(tokenVariable, "")
+	t.Setenv(logins.Variable, "")
 	etcd := state.NewEmbedded(t.TempDir(), state.UnsafeNoFsync)
 	if err := etcd.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -100,16 +101,16 @@ func TestLoginsOnTheCommandLine(t *testing.T) {
 		t.Errorf("two logins keep\n%s", got)
 	}
 	program := must("mrt_", own, "tokens", "create", "ci")
-	t.Setenv(tokenVariable, program)
+	t.Setenv(logins.Variable, program)
 	must("logged out", "", "logout") // of the saved token, not the program's
 	must("as ann, viewer", anns, "login", "--name", "ann")
-	t.Setenv(tokenVariable, "")
+	t.Setenv(logins.Variable, "")
 	must("sessions that have ended", anns, "logout", "--everywhere")
-	t.Setenv(tokenVariable, program)
+	t.Setenv(logins.Variable, program)
 	if got := must("ci", "", "tokens", "list"); strings.Count(got, "\n") != 0 {
 		t.Errorf("beside the program's token there are\n%s", got)
 	}
-	t.Setenv(tokenVariable, "")
+	t.Setenv(logins.Variable, "")
 	must("as admin, admin", own, "login", "--name", "admin")
 	for line := range strings.Lines(must("millrace login", "", "tokens", "list")) {
 		if id, _, _ := strings.Cut(line, " "); strings.Contains(line, "millrace login") {

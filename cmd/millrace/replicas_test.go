@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/millrace/millrace/internal/logins"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -52,7 +53,7 @@ func TestACommandGoesToAReplicaThatRuns(t *testing.T) {
 	if len(servers) != 4 || servers[2] != first.URL || servers[3] != second.URL {
 		t.Fatalf("%q", servers)
 	}
-	c := &http.Client{Transport: authorized{servers, newReplicas(servers)}}
+	c := &http.Client{Transport: logins.Transport{Servers: servers, Next: newReplicas(servers)}}
 	for range 3 {
 		if got, err := ask(t, c, servers[0]); err != nil || got != "first "+strings.TrimPrefix(first.URL, "http://")+"/a/b?c=d Bearer mrt_of_tests" {
 			t.Fatalf("%q, %v", got, err)

@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/scrub"
 	"github.com/millrace/millrace/internal/version"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -35,13 +36,13 @@ leaves your hands. Nothing is sent anywhere.`,
 			"  millrace support-bundle --config /etc/millrace/millrace.yaml --log millrace.log --output bundle.tar.gz",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := newBundle(secretsKnown(x))
-			b.collect(cmd, &x, logs)
-			if err := b.write(output); err != nil {
+			b := scrub.NewBundle(secretsKnown(x))
+			collect(b, cmd, &x, logs)
+			if err := writeBundle(b, output); err != nil {
 				return err
 			}
-			for _, f := range b.files {
-				fmt.Fprintf(cmd.OutOrStdout(), "%8d  %s\n", len(f.text), f.name)
+			for _, f := range b.Files {
+				fmt.Fprintf(cmd.OutOrStdout(), "%8d  %s\n", len(f.Text), f.Name)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; look at it before you give it away\n", output)
 			return nil
@@ -58,21 +59,20 @@ leaves your hands. Nothing is sent anywhere.`,
 const lastChanges = 20
 
 // collect adds everything; what cannot be had is named with the reason.
-func (b *bundle) collect(cmd *cobra.Command, x *examination, logs []string) {
-	b.json("doctor.json", x.examine(cmd), nil)
-	b.json("version.json", version.Get(), nil)
+func collect(b *scrub.Bundle, cmd *cobra.Command, x *examination, logs []string) {
+	b.AddJSON("doctor.json", x.examine(cmd))
+	b.AddJSON("version.json", version.Get())
 	for _, file := range []string{"/etc/os-release", "/proc/version", "/proc/meminfo", "/proc/cpuinfo"} {
 		raw, err := os.ReadFile(file)
-		b.add("host/"+filepath.Base(file), raw, err)
+		b.Add("host/"+filepath.Base(file), raw, err)
 	}
 	for _, file := range []string{x.config, x.agent, inventoryOf(x.config)} {
 		if file != "" {
-			b.configuration(file)
+			b.AddYAML("configuration/"+filepath.Base(file), file)
 		}
 	}
 	for i, file := range logs {
-		raw, err := end(file)
-		b.add(fmt.Sprintf("logs/%d-%s", i+1, filepath.Base(file)), raw, err)
+		b.AddEnd(fmt.Sprintf("logs/%d-%s", i+1, filepath.Base(file)), file)
 	}
 	if x.offline {
 		return
@@ -84,7 +84,7 @@ func (b *bundle) collect(cmd *cobra.Command, x *examination, logs []string) {
 		if err == nil {
 			_, err = raw.ReadFrom(body)
 		}
-		b.add("server/"+name, raw.Bytes(), err)
+		b.Add("server/"+name, raw.Bytes(), err)
 	}
 	ctx, changes := cmd.Context(), changeClient(cmd)
 	answer(ctx, b, "server/changes.json", changes.List, &pushv1.ListRequest{Limit: lastChanges})
@@ -95,32 +95,34 @@ func (b *bundle) collect(cmd *cobra.Command, x *examination, logs []string) {
 func answer[Q, A any, P interface {
 	*A
 	proto.Message
-}](ctx context.Context, b *bundle, name string, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), q *Q) {
+}](ctx context.Context, b *scrub.Bundle, name string, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), q *Q) {
 	r, err := call(ctx, connect.NewRequest(q))
 	var raw []byte
 	if err == nil {
 		raw, err = protojson.MarshalOptions{Multiline: true}.Marshal(P(r.Msg))
 	}
-	b.add(name, raw, err)
+	b.Add(name, raw, err)
 }
 
-// json adds a value.
-func (b *bundle) json(name string, v any, err error) {
-	raw, encoding := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		err = encoding
+// writeBundle writes the file, readable for its owner only: names and addresses of the network are in it.
+func writeBundle(b *scrub.Bundle, output string) error {
+	f, err := os.OpenFile(output, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return coded{fmt.Errorf("write the bundle: %w", err), exitUsage}
 	}
-	b.add(name, raw, err)
+	return errors.Join(b.Write(f, "millrace-support"), f.Close())
 }
 
-// configuration adds a file that has settings.
-func (b *bundle) configuration(file string) {
-	raw, err := os.ReadFile(file)
-	clean := ""
-	if err == nil {
-		clean, err = scrub.YAML(raw, b.secrets)
+// secretsKnown are those on this host that have no form of their own: the contents of files that the
+// configurations name, and the tokens of the user.
+func secretsKnown(x examination) []string {
+	all := logins.Secrets()
+	for _, file := range []string{x.config, x.agent, inventoryOf(x.config)} {
+		if raw, err := os.ReadFile(file); err == nil {
+			all = append(all, scrub.Settings(raw, filepath.Dir(file))...)
+		}
 	}
-	b.add("configuration/"+filepath.Base(file), []byte(clean), err)
+	return all
 }
 
 // inventoryOf is the inventory that a configuration names, also where nothing would start with that configuration: the
@@ -137,7 +139,7 @@ func inventoryOf(config string) string {
 	if err != nil || named == nil {
 		return ""
 	}
-	return under(filepath.Dir(config), string(named[1]))
+	return scrub.Under(filepath.Dir(config), string(named[1]))
 }
 
 // inventoryLine finds the file also in what is no YAML.

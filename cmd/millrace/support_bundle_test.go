@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
@@ -34,7 +35,7 @@ func plant(t *testing.T, endpoints string) (folder string, args []string) {
 		return file
 	}
 	t.Setenv("XDG_CONFIG_HOME", folder)
-	t.Setenv(tokenVariable, "mrt_env_"+planted+"1")
+	t.Setenv(logins.Variable, "mrt_env_"+planted+"1")
 	write("millrace/tokens.json", `{"http://elsewhere": "mrt_saved_`+planted+`2"}`)
 	authority := pki.New(t)
 	cert, key := authority.Issue(t, "millrace")

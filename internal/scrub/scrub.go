@@ -1,7 +1,8 @@
 // Package scrub takes secrets out of texts that are shown to others.
 //
-// In: configuration files, logs, answers of a control plane, and the secrets that are known.
-// Out: the same without secrets. What only looks like one is taken out, too: a text for others loses little by it.
+// In: configuration files and what they name, logs, answers of a control plane, and the secrets that are known.
+// Out: a bundle of the same without secrets. What only looks like one is taken out, too: a text for others loses little
+// by it.
 // Next: millrace support-bundle.
 package scrub
 
