@@ -92,14 +92,17 @@ func listed(cfg Configuration, deps Dependencies) func(netip.Addr) bool {
 	return inInventory(deps)
 }
 
+// inInventory is a set, since it is asked for every datagram.
 func inInventory(deps Dependencies) func(netip.Addr) bool {
-	if deps.Inventory == nil {
-		return func(netip.Addr) bool { return false }
+	known := map[netip.Addr]bool{}
+	if deps.Inventory != nil {
+		for _, d := range deps.Inventory.Devices {
+			for _, e := range d.Exporters {
+				known[e] = true
+			}
+		}
 	}
-	return func(a netip.Addr) bool {
-		_, ok := deps.Inventory.ByExporter(a)
-		return ok
-	}
+	return func(a netip.Addr) bool { return known[a.Unmap()] }
 }
 
 // Start listens on all addresses.
