@@ -229,6 +229,12 @@ keycloak: build ## Log in by Keycloak beside the OpenID provider of the other te
 	@tools/oidc/keycloak.sh
 	@MILLRACE_KEYCLOAK=$(CURDIR)/.cache/keycloak/keycloak-26.4.5 PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go test -tags keycloak ./services/identity ./e2e/page -p 1 -run TestKeycloak -count=1 -v -timeout 40m
 
+# Not part of CI: Jaeger is a thousand packages of other people to compile.
+.PHONY: jaeger
+jaeger: build $(STAMPS)/kafka ## Look up in Jaeger the traces of a datagram, a nightly run and an approval
+	@PATH="$(GO_DIR):$$PATH" tools/jaeger/build.sh
+	@MILLRACE_JAEGER=$(CURDIR)/.cache/jaeger/jaeger MILLRACE_BINARY=$(CURDIR)/bin/millrace PATH="$(GO_DIR):$$PATH" go test -tags jaeger ./e2e/traces -run TestJaeger -count=1 -v
+
 FOR  ?= 2h
 SEED ?= 11
 
