@@ -321,13 +321,13 @@ func (f *fragile) PublishKept(ctx context.Context, r *bus.Receipt, topic, key st
 }
 
 func onceThroughRestarts(s *site) {
-	const partitions, exporters, n, crashes = 3, 20, 6000, 8
+	const partitions, exporters, n, crashes = 3, 20, 6000, 5
 	topic := s.topic("flows", partitions)
 	s.write(topic, partitions, exporters, 0, n)
 	for i := range crashes {
 		f := &fragile{Bus: s.bus, out: make(chan struct{}, 1)}
 		f.left.Store(int64(35 + 7*i)) // within some turn
-		c, _ := s.collector(f, 300+50*i, topic)
+		c, _ := s.collector(f, 100+10*i, topic)
 		await.Value(s, "the bus takes no more", f.out)
 		ctx, cancel := context.WithCancel(s.Context())
 		cancel() // it may not finish anything
