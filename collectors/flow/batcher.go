@@ -32,7 +32,7 @@ type batcher struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond // held
-	lanes   [lanes]lane
+	queues  [queues]queue
 	spare   []*flowrecord.Block // memory of batches that were published
 	held    int                 // what is open, queued or being published weighs
 	onWay   int                 // what is queued or being published does
@@ -51,14 +51,14 @@ type openBatches struct {
 	of map[netip.Addr]*outgoing
 }
 
-// lanes is how many messages are on their way to the bus at a time: Kafka answers for each some ten milliseconds later,
-// and there may be thousands of exporters.
-const lanes = 64
+// queues is how many messages are on their way to the bus at a time: Kafka answers for each some ten milliseconds
+// later, and there may be thousands of exporters.
+const queues = 64
 
-// lane publishes the messages of some exporters, one after the other, so that each exporter's stay in order.
-type lane struct {
-	queue []*outgoing
-	more  *sync.Cond // queue or closed
+// queue has messages of some exporters, published one after the other, so that each exporter's stay in order.
+type queue struct {
+	waiting []*outgoing
+	more    *sync.Cond // waiting or closed
 }
 
 // outgoing is one message: records of one exporter and what there is to say of its hours.
@@ -66,8 +66,8 @@ type outgoing struct {
 	exporter netip.Addr
 	block    *flowrecord.Block
 	hours    []exporter.Hour
-	// id is that of a batch that may come again; empty: none has it yet. took is called when the bus has the message, and
-	// kept tells when it outlives every process; both are nil where nobody asks.
+	// id is that of a batch that comes again until the bus has it; empty: it comes once. took is called when the bus
+	// has the message, and kept tells when it outlives every process; both are nil where nobody asks.
 	id   string
 	took func()
 	kept *bus.Receipt
@@ -83,8 +83,8 @@ func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) }
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, most: maxHeld, instance: rand.Text()}
 	b.changed = sync.NewCond(&b.mu)
-	for i := range b.lanes {
-		b.lanes[i].more = sync.NewCond(&b.mu)
+	for i := range b.queues {
+		b.queues[i].more = sync.NewCond(&b.mu)
 	}
 	for range cfg.Workers {
 		b.open = append(b.open, &openBatches{of: map[netip.Addr]*outgoing{}})
@@ -138,8 +138,8 @@ func (b *batcher) enqueue(batches ...*outgoing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, batch := range batches {
-		to := &b.lanes[worker.Of(batch.exporter, lanes)]
-		to.queue = append(to.queue, batch)
+		to := &b.queues[worker.Of(batch.exporter, queues)]
+		to.waiting = append(to.waiting, batch)
 		to.more.Signal()
 		b.onWay += batch.weight()
 	}
@@ -203,22 +203,22 @@ func (b *batcher) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	for i := range b.lanes {
-		b.lanes[i].more.Signal()
+	for i := range b.queues {
+		b.queues[i].more.Signal()
 	}
 }
 
 // publish runs until close.
 func (b *batcher) publish(ctx context.Context) {
 	var all sync.WaitGroup
-	for i := range b.lanes {
-		all.Go(func() { b.publishLane(ctx, &b.lanes[i]) })
+	for i := range b.queues {
+		all.Go(func() { b.publishQueue(ctx, &b.queues[i]) })
 	}
 	all.Wait()
 }
 
-func (b *batcher) publishLane(ctx context.Context, l *lane) {
-	for batch, ok := b.next(l); ok; batch, ok = b.next(l) {
+func (b *batcher) publishQueue(ctx context.Context, q *queue) {
+	for batch, ok := b.next(q); ok; batch, ok = b.next(q) {
 		b.publishOne(ctx, batch)
 		b.mu.Lock()
 		b.held -= batch.weight()
@@ -236,18 +236,18 @@ func (b *batcher) publishLane(ctx context.Context, l *lane) {
 const maxSpare = 4
 
 // next waits for a batch.
-func (b *batcher) next(l *lane) (*outgoing, bool) {
+func (b *batcher) next(q *queue) (*outgoing, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(l.queue) == 0 {
+	for len(q.waiting) == 0 {
 		if b.closed {
 			return nil, false
 		}
-		l.more.Wait()
+		q.more.Wait()
 	}
-	first := l.queue[0]
-	l.queue[0] = nil // so that its memory goes before the slice does
-	l.queue = l.queue[1:]
+	first := q.waiting[0]
+	q.waiting[0] = nil // so that its memory goes before the slice does
+	q.waiting = q.waiting[1:]
 	return first, true
 }
 
@@ -278,6 +278,9 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 			if batch.took != nil {
 				batch.took()
 			}
+			return
+		}
+		if ctx.Err() != nil && batch.id != "" {
 			return
 		}
 		if ctx.Err() != nil {

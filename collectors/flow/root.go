@@ -1,8 +1,9 @@
 // Package flow is the flow collector.
 //
 // In: NetFlow v5, v9, IPFIX and sFlow v5 datagrams from routers over UDP, records that
-// other collectors write to topics of Kafka, and records read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, with
-// what each hour of the exporter lacks, and each exporter's health at the moment.
+// other collectors write to topics of Kafka, and records read from nfcapd files. Out:
+// FlowBatch on the bus, keyed by exporter, with what each hour of the exporter lacks, and
+// each exporter's health at the moment.
 // Next: services/flowstore.
 package flow
 

@@ -395,4 +395,3 @@ func brokersAway(s *site) {
 	s.all(1000)
 	await.True(s, "it is read", func() bool { return metric(reg, "topic_reading", "topic", topic) == 1 })
 }
-

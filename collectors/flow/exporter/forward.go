@@ -8,8 +8,8 @@ import (
 )
 
 // Forward takes a record of an exporter that another collector decoded, completes its sampling rate and counts it. The
-// reason is empty, or why it is dropped. It may have started maxAge ago: it waited elsewhere, unlike one that comes from
-// its exporter.
+// reason is empty, or why it is dropped. It may have started maxAge ago: unlike one that comes from its exporter, it
+// waited elsewhere.
 func (t *Table) Forward(r *flowrecord.Record, at time.Time, maxAge time.Duration) decode.Reason {
 	p := t.partOf(r.Exporter)
 	p.mu.Lock()

@@ -8,8 +8,8 @@ import (
 )
 
 // goflow2 is flowpb.FlowMessage of goflow2 v2 (pb/flow.proto, github.com/netsampler/goflow2, BSD-3-Clause), as
-// `goflow2 -format=bin -transport=kafka` writes it: each with its length before it. A program that uses goflow2 as a
-// library may leave the length out. What goflow2 v1 wrote has other times (fields 2 and 5), so its messages have none here.
+// `goflow2 -format=bin -transport=kafka` writes it: with its length before it. A program that uses goflow2 as a library
+// may leave the length out. What goflow2 v1 wrote is not read.
 var goflow2 = Schema{prefixed: true, fields: []field{
 	{name: "type", number: 1, varint: goflow2Type},
 	{name: "sampling_rate", number: 3, varint: into(func(m *message) *uint64 { return &m.SamplingRate })},

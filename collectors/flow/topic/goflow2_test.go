@@ -98,8 +98,8 @@ func (f *forwarder) messages(t *testing.T, datagram []byte, at time.Time) (out [
 	return out
 }
 
-// TestTheSameDatagramOverGoflow2 compares what the collector makes of a datagram with what it makes of goflow2's messages
-// about it, which it reads like those that a router's own datagrams gave.
+// TestTheSameDatagramOverGoflow2 compares what the collector makes of a datagram with what it makes of goflow2's
+// messages about it.
 func TestTheSameDatagramOverGoflow2(t *testing.T) {
 	captures, at := sessions(t), time.Now().Truncate(time.Second)
 	for name, datagrams := range map[string][][]byte{

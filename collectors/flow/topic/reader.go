@@ -1,11 +1,12 @@
 // Package topic reads flow records that other collectors, goflow2 and Akvorado, write to a topic of Kafka.
 //
-// In: messages of the topic, each a record as protobuf by a schema. Out: ranges of messages, each with an identity that
-// is the same when they come again; records, by Schema. Next: collectors/flow, which publishes the records.
+// In: messages of the topic, each a record as protobuf by a schema. Out: ranges of messages, each with an identity
+// that is the same when they come again; records, by Schema. Next: collectors/flow, which publishes the records.
 //
 // A range that was published may come again, after a crash, or at another member of the group. It must then be the very
 // same, since the flow store knows by its identity what it has. So where it ends is noted before it is handed on: the
-// offset where it begins is committed, with its end as metadata of that commit. Who reads the partition next reads that.
+// offset where it begins is committed, with its end as metadata of that commit, which the next reader of the partition
+// reads.
 package topic
 
 import (
