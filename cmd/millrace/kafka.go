@@ -27,23 +27,27 @@ func (c kafkaConfig) check(topics []flow.TopicConfiguration) error {
 	if c.SASL != (kafkaSASL{}) && (c.SASL.Mechanism == "" || c.SASL.Username == "" || c.SASL.PasswordFile == "") {
 		return errors.New("sasl: mechanism, username and password_file: set all or none")
 	}
-	own := slices.ContainsFunc(topics, func(t flow.TopicConfiguration) bool { return len(t.Brokers) > 0 })
+	clusters := [][]string{c.Brokers}
 	for _, t := range topics {
 		if len(c.Brokers)+len(t.Brokers) == 0 {
 			return fmt.Errorf("brokers is missing, and topic %s of section flow has none", t.Topic)
 		}
+		clusters = append(clusters, t.Brokers)
 	}
-	if len(c.Brokers) == 0 {
-		if !own && (c.TLS != (kafkaTLS{}) || c.SASL != (kafkaSASL{}) || c.Prefix != "") {
-			return errors.New("brokers is missing: the bus is inside this process, and prefix, tls and sasl are not used")
-		}
-		return nil
+	clusters = slices.DeleteFunc(clusters, func(brokers []string) bool { return len(brokers) == 0 })
+	if len(clusters) == 0 && (c.TLS != (kafkaTLS{}) || c.SASL != (kafkaSASL{}) || c.Prefix != "") {
+		return errors.New("brokers is missing: the bus is inside this process, and prefix, tls and sasl are not used")
 	}
 	b := c.bus()
 	if c.TLS.CA != "" {
 		b.TLS = func(string) *tls.Config { return nil } // the files are read when the bus is opened
 	}
-	return b.Check()
+	for _, b.Brokers = range clusters {
+		if err := b.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bus is the configuration without certificates.

@@ -202,7 +202,7 @@ func (c *Component) dropped() (n uint64) {
 	return n
 }
 
-// Published is the number of records from datagrams that the bus took.
+// Published is the number of records from datagrams and topics that the bus took.
 func (c *Component) Published() uint64 { return c.batcher.published.Load() }
 
 // Stop stops listening and publishes what was received before, as far as ctx allows.

@@ -327,11 +327,14 @@ func onceThroughRestarts(s *site) {
 	for i := range crashes {
 		f := &fragile{Bus: s.bus, out: make(chan struct{}, 1)}
 		f.left.Store(int64(35 + 7*i)) // within some turn
-		c, _ := s.collector(f, 100+10*i, topic)
+		c, reg := s.collector(f, 100+10*i, topic)
 		await.Value(s, "the bus takes no more", f.out)
 		ctx, cancel := context.WithCancel(s.Context())
 		cancel() // it may not finish anything
 		_ = c.Stop(ctx)
+		if n := metric(reg, "unpublished_records_total"); n != 0 {
+			s.Errorf("%v records count as lost, which come again", n)
+		}
 	}
 	c, _ := s.collector(s.bus, 500, topic)
 	defer s.stop(c)

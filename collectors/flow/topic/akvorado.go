@@ -7,8 +7,8 @@ import (
 
 // akvorado is the message FlowMessagev<hash> that the Kafka output of Akvorado v2026.8.0 writes (outlet/kafkaoutput of
 // github.com/akvorado/akvorado) into topic <name>-<hash>, without a length before it. A field's number is the place of
-// its column among all columns of the release: the same whichever of them are enabled, unlike the hash. Columns of later
-// releases may move it; GET /api/v0/outlet/kafka-output/schema.proto at the outlet answers with the numbers.
+// its column among all columns of the release: the same whichever of them are enabled, unlike the hash. Columns of
+// later releases may move it; GET /api/v0/outlet/kafka-output/schema.proto at the outlet answers with the numbers.
 //
 // TimeReceived is in whole seconds, and the only time. Interfaces have names there and no indices. Akvorado 1.x wrote
 // other numbers; the topic between inlet and outlet of 2.x has datagrams, not records.
