@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/netsampler/goflow2/v2/decoders/netflow"
 	"github.com/netsampler/goflow2/v2/decoders/netflowlegacy"
+	"github.com/netsampler/goflow2/v2/decoders/sflow"
 	"github.com/netsampler/goflow2/v2/producer"
 	protoproducer "github.com/netsampler/goflow2/v2/producer/proto"
 
@@ -71,6 +72,9 @@ func (f *forwarder) messages(t *testing.T, datagram []byte, at time.Time) (out [
 	var err error
 	body := bytes.NewBuffer(datagram[2:])
 	switch version := binary.BigEndian.Uint16(datagram); version {
+	case 0: // sFlow's version has 32 bits
+		sample := &sflow.Packet{}
+		packet, err = sample, sflow.DecodeMessageVersion(bytes.NewBuffer(datagram), sample)
 	case 5:
 		v5 := &netflowlegacy.PacketNetFlowV5{Version: version}
 		packet, err = v5, netflowlegacy.DecodeMessage(body, v5)
@@ -129,6 +133,29 @@ func TestTheSameDatagramOverGoflow2(t *testing.T) {
 				t.Errorf("%d records and %d over goflow2 (-ours +theirs):\n%s", len(ours), len(theirs), d)
 			}
 		})
+	}
+}
+
+// TestTheSamePacketOverGoflow2 is a packet that sFlow sampled, of which goflow2 counts the frame.
+func TestTheSamePacketOverGoflow2(t *testing.T) {
+	at := time.Now()
+	header := append(make([]byte, 12), 8, 0, 0x45, 0x28)
+	header = append(header, words(1500, 0, 0, 64<<8|6, 0)...)
+	header = append(append(header, numbers(0x0a000001, 0x0a000002)...), words(40000, 443, 0, 0, 0, 0, 0x5018, 100, 0, 0)...)
+	header = append(header, make([]byte, -len(header)&3)...)
+	record := append(numbers(1, 1518, 4, uint32(len(header))), header...)
+	sample := append(numbers(1, 2, 512, 1000, 0, 3, 4, 1, 1, uint32(len(record))), record...)
+	datagram := append(numbers(5, 1, 0xc0000207, 0, 77, 10_000, 1, 1, uint32(len(sample))), sample...)
+	table := exporter.NewTable(exporter.DefaultConfiguration(), nil, 1)
+	ours, theirs := table.Take([]exporter.Datagram{{From: router, Payload: datagram}}, at, nil), newForwarder(t).messages(t, datagram, at)
+	if len(ours) != 1 || len(theirs) != 1 {
+		t.Fatalf("%d records and %d messages, want one each", len(ours), len(theirs))
+	}
+	want := ours[0]
+	want.Bytes, want.Start, want.End = 1518, at.Round(0).UTC(), at.Round(0).UTC()
+	got, reason := decoded(t, "goflow2", theirs[0])
+	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); d != "" || reason != "" {
+		t.Errorf("%s (-ours, but for the bytes, +theirs):\n%s", reason, d)
 	}
 }
 
