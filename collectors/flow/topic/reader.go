@@ -118,6 +118,9 @@ type session struct {
 
 	// again: the last turn failed, so what it had comes before anything more is read.
 	again bool
+	// took: the last turn handed on messages. failedAt is when something failed last, or the session began.
+	took     bool
+	failedAt time.Time
 
 	// mu is held while messages are handed on and committed: a rebalance waits for that.
 	mu         sync.Mutex
@@ -126,7 +129,7 @@ type session struct {
 
 // read returns when the topic is not there, or another one than before.
 func (r *Reader) read(ctx context.Context) error {
-	s := &session{Reader: r, partitions: map[int32]*partition{}}
+	s := &session{Reader: r, partitions: map[int32]*partition{}, failedAt: time.Now()}
 	first, err := kgo.NewClient(r.cfg.Client...)
 	if err != nil {
 		return err
@@ -162,12 +165,24 @@ func (s *session) turns(ctx context.Context) error {
 		}
 		err := s.turn(ctx)
 		s.client.AllowRebalance()
-		s.failed(cmp.Or(err, away))
+		s.tell(cmp.Or(away, err))
 		if s.again = err != nil; s.again {
 			lifecycle.Pause(ctx, minRetry)
 		}
 	}
 	return nil
+}
+
+// tell says what failed. A turn without a fault does not end one: the client says what it is refused only when it tries
+// again, some seconds later, and is silent in between. Messages end it, or that nothing failed for longer than that.
+func (s *session) tell(err error) {
+	switch {
+	case err != nil:
+		s.failedAt = time.Now()
+		s.failed(err)
+	case s.took || time.Since(s.failedAt) > lookEvery:
+		s.failed(nil)
+	}
 }
 
 // look asks for the topic's id.
@@ -186,6 +201,7 @@ func (s *session) look(ctx context.Context) (kadm.TopicID, error) {
 
 // turn gathers messages, hands them on and commits that.
 func (s *session) turn(ctx context.Context) error {
+	s.took = false
 	if !s.again {
 		if err := s.gather(ctx); err != nil {
 			return err
@@ -204,6 +220,7 @@ func (s *session) turn(ctx context.Context) error {
 		if err := s.cfg.Take(ctx, ranges); err != nil {
 			return err
 		}
+		s.took = true
 	}
 	for _, r := range ranges {
 		s.partitions[r.Partition].done(r)
@@ -217,8 +234,12 @@ func (s *session) gather(ctx context.Context) (failed error) {
 	defer cancel()
 	for room := s.cfg.Most; room > 0 && ctx.Err() == nil; {
 		fetches := s.client.PollRecords(ctx, room)
-		fetches.EachError(func(_ string, partition int32, err error) {
-			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		fetches.EachError(func(topic string, partition int32, err error) {
+			switch {
+			case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+			case topic == "": // of no partition, such as of the group
+				failed = err
+			default:
 				failed = fmt.Errorf("read partition %d: %w", partition, err)
 			}
 		})
