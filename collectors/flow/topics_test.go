@@ -39,6 +39,7 @@ func TestTopics(t *testing.T) {
 		{"a record that was published and not committed is stored once", onceThroughRestarts},
 		{"the collectors of a group share a topic", shared},
 		{"a topic that was made again is another one", madeAgain},
+		{"brokers that stand still do not hold a stop", brokersStand},
 		{"brokers that were away come back", brokersAway},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(newSite(t, broker, i)) })
@@ -52,6 +53,8 @@ type site struct {
 	client *kgo.Client
 	config bus.KafkaConfiguration
 	bus    bus.Bus
+	// interval is how long a collector gathers.
+	interval time.Duration
 
 	mu      sync.Mutex
 	seen    map[string]bool
@@ -60,7 +63,7 @@ type site struct {
 }
 
 func newSite(t *testing.T, broker *kafka.Broker, n int) *site {
-	s := &site{T: t, broker: broker, config: bus.DefaultKafkaConfiguration(), seen: map[string]bool{}}
+	s := &site{T: t, broker: broker, config: bus.DefaultKafkaConfiguration(), interval: 20 * time.Millisecond, seen: map[string]bool{}}
 	s.config.Brokers, s.config.Prefix = []string{broker.Addr}, fmt.Sprintf("site%d.", n)
 	k, err := bus.NewKafka(s.config)
 	if err != nil {
@@ -145,7 +148,7 @@ func (s *site) message(n, exporter int) []byte {
 func (s *site) collector(on bus.Bus, most int, topics ...string) (*Component, *prometheus.Registry) {
 	s.Helper()
 	cfg := DefaultConfiguration()
-	cfg.Listen, cfg.BatchInterval, cfg.BatchRecords = nil, 20*time.Millisecond, most
+	cfg.Listen, cfg.BatchInterval, cfg.BatchRecords = nil, s.interval, most
 	cfg.Exporters.AcceptUnlisted, cfg.Exporters.MaxSessions = true, 10_000
 	for _, name := range topics {
 		cfg.Topics = append(cfg.Topics, TopicConfiguration{Topic: name, Schema: "goflow2"})
@@ -382,6 +385,33 @@ func madeAgain(s *site) {
 	s.client.PurgeTopicsFromProducing(topic)
 	s.write(topic, 1, 1, 100, 200) // at the offsets that the first hundred had
 	s.all(200)
+}
+
+// brokersStand has a record of a socket wait for the next regular flush, which is that of the stop.
+func brokersStand(s *site) {
+	s.interval = time.Hour
+	memory := bus.NewMemory()
+	s.Cleanup(func() { _ = memory.Close() })
+	if err := memory.Subscribe(s.Context(), bus.TopicFlows, "flowstore", s.store); err != nil {
+		s.Fatal(err)
+	}
+	topic := s.topic("flows", 1)
+	s.write(topic, 1, 1, 0, 100)
+	c, _ := s.collector(memory, 100, topic)
+	s.all(100)
+	s.committed(topic)
+	waits := s.stored()[0]
+	c.batcher.add(0, []flowrecord.Record{waits})
+	s.broker.Stand(s)
+	defer s.broker.Move(s)
+	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second) // brokers that answer no more would take 40 s
+	defer cancel()
+	if err := c.Stop(ctx); err != nil {
+		s.Fatal(err)
+	}
+	if n := c.Published(); n != 101 {
+		s.Errorf("%d records published, want all 101", n)
+	}
 }
 
 // brokersAway comes last.

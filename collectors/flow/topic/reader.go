@@ -48,6 +48,9 @@ const (
 	brokerTimeout = 10 * time.Second
 	// sessionTimeout is how long the partitions of a process that was killed stand still before another gets them.
 	sessionTimeout = 10 * time.Second
+	// leaveTimeout bounds the end of a membership: brokers that stand still would hold the collector's stop for longer
+	// than it has, and what the sockets took is published after it.
+	leaveTimeout = 3 * time.Second
 	// fetchBytes bounds what a broker sends at a time.
 	fetchBytes = 8 << 20
 )
@@ -147,8 +150,18 @@ func (r *Reader) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.client.CloseAllowingRebalance()
+	defer s.leave()
 	return s.turns(ctx)
+}
+
+// leave gives the partitions back, so that others need not wait for the session to expire.
+func (s *session) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := s.client.LeaveGroupContext(ctx); err != nil {
+		s.cfg.Log.Warn("group not left, its partitions wait for the session to expire", "topic", s.cfg.Topic, "error", err)
+	}
+	s.client.CloseAllowingRebalance()
 }
 
 // turns returns when the topic is not there any longer. Brokers that are away come back.
