@@ -24,7 +24,7 @@ type refusals struct{ atomic.Int64 }
 
 func (r *refusals) OnGroupManageError(error) { r.Add(1) }
 
-// TestRefusedGroup: that brokers refuse the group is logged once, though the topic may be read, and messages come once it may.
+// TestRefusedGroup: who may read the topic but not as the group finds that in the log once, and reads once it may.
 func TestRefusedGroup(t *testing.T) {
 	broker := kafka.Start(t, kafka.Users)
 	broker.SetPassword(t, "reader", "swordfish")
