@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/internal/trace"
 )
@@ -198,7 +199,7 @@ func loadConfig(path string) (*config, error) {
 	if err := cfg.Etcd.check(); err != nil {
 		return nil, fmt.Errorf("configuration %s: etcd: %w", path, err)
 	}
-	if err := cfg.Kafka.check(); err != nil {
+	if err := cfg.Kafka.check(cfg.settings("flow").(flow.Configuration).Topics); err != nil {
 		return nil, fmt.Errorf("configuration %s: kafka: %w", path, err)
 	}
 	if !filepath.IsAbs(cfg.Inventory) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/doctor"
 	"github.com/millrace/millrace/internal/doctor/examine"
@@ -37,12 +39,20 @@ func examineConfig(ctx context.Context, file string) (found []doctor.Finding) {
 			return s, err
 		}))
 	}
-	for _, broker := range cfg.Kafka.Brokers {
+	brokers := slices.Clone(cfg.Kafka.Brokers)
+	for _, t := range cfg.settings("flow").(flow.Configuration).Topics {
+		brokers = append(brokers, t.Brokers...)
+	}
+	slices.Sort(brokers)
+	for _, broker := range slices.Compact(brokers) {
 		found = append(found, examine.Broker(ctx, broker, func() (*bus.Kafka, error) {
 			one := cfg.Kafka
 			one.Brokers = []string{broker}
-			b, _, err := one.open(quiet, nil)
-			return b, err
+			cluster, _, err := one.cluster(quiet)
+			if err != nil {
+				return nil, err
+			}
+			return bus.NewKafka(cluster)
 		}))
 	}
 	return append(found, examine.Inventory(ctx, cfg.Inventory)...)

@@ -41,6 +41,7 @@ type process struct {
 	logging *logging.Log
 	metrics *prometheus.Registry
 	bus     bus.Bus
+	kafka   *bus.KafkaConfiguration // nil: not asked for yet
 	state   *state.Store
 	// shared is where replicas share their work and elect leaders; nil where etcd is within the process, which then
 	// has no replica.
@@ -120,12 +121,14 @@ func (p *process) openBus(ctx context.Context) error {
 		p.bus = memory
 		p.metrics.MustRegister(memory)
 	} else {
-		kafka, credentials, err := p.cfg.Kafka.open(mtls.Dependencies{Log: p.log, Registerer: p.metrics}, p.messagesLost)
+		cluster, err := p.kafkaCluster(nil)
 		if err != nil {
 			return err
 		}
-		if credentials != nil {
-			p.renew(credentials)
+		cluster.Lost = p.messagesLost
+		kafka, err := bus.NewKafka(cluster)
+		if err != nil {
+			return err
 		}
 		p.bus = kafka
 		p.metrics.MustRegister(kafka)
@@ -135,6 +138,25 @@ func (p *process) openBus(ctx context.Context) error {
 	}
 	p.closers = append(p.closers, func(context.Context) error { return p.bus.Close() })
 	return nil
+}
+
+// kafkaCluster is the cluster of some brokers, or of section kafka's. The files are read at the first call.
+func (p *process) kafkaCluster(brokers []string) (bus.KafkaConfiguration, error) {
+	if p.kafka == nil {
+		cluster, credentials, err := p.cfg.Kafka.cluster(mtls.Dependencies{Log: p.log, Registerer: p.metrics})
+		if err != nil {
+			return cluster, err
+		}
+		if credentials != nil {
+			p.renew(credentials)
+		}
+		p.kafka = &cluster
+	}
+	cluster := *p.kafka
+	if len(brokers) > 0 {
+		cluster.Brokers = brokers
+	}
+	return cluster, nil
 }
 
 // messagesLost reports messages that the bus lost as an event.

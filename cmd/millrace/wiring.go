@@ -79,7 +79,7 @@ func buildFlowstore(p *process, cfg flowstore.Configuration) (lifecycle.Componen
 }
 
 func buildFlow(p *process, cfg flow.Configuration) (lifecycle.Component, error) {
-	return flow.New(cfg, flow.Dependencies{Bus: p.bus, State: p.shared, Inventory: p.devices, Log: p.log, Registerer: p.metrics})
+	return flow.New(cfg, flow.Dependencies{Bus: p.bus, State: p.shared, Kafka: p.kafkaCluster, Inventory: p.devices, Log: p.log, Registerer: p.metrics})
 }
 
 func buildTelemetry(p *process, cfg telemetry.Configuration) (lifecycle.Component, error) {

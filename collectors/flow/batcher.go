@@ -31,16 +31,16 @@ type batcher struct {
 	open    []*openBatches // of each worker
 
 	mu      sync.Mutex
-	changed *sync.Cond // queue, held or closed
-	queue   []*outgoing
+	changed *sync.Cond // held
+	queues  [queues]queue
 	spare   []*flowrecord.Block // memory of batches that were published
-	held    int                 // what open, queue and the batch being published weigh
-	onWay   int                 // what queue and the batch being published do
+	held    int                 // what is open, queued or being published weighs
+	onWay   int                 // what is queued or being published does
 	closed  bool
 
 	// instance and count make batch ids that no other run of the collector makes.
 	instance string
-	count    uint64
+	count    atomic.Uint64
 	// published and unpublished count the records that the bus took, and those it did not before the collector stopped.
 	published, unpublished atomic.Uint64
 }
@@ -51,11 +51,26 @@ type openBatches struct {
 	of map[netip.Addr]*outgoing
 }
 
+// queues is how many messages are on their way to the bus at a time: Kafka answers for each some ten milliseconds
+// later, and there may be thousands of exporters.
+const queues = 64
+
+// queue has messages of some exporters, published one after the other, so that each exporter's stay in order.
+type queue struct {
+	waiting []*outgoing
+	more    *sync.Cond // waiting or closed
+}
+
 // outgoing is one message: records of one exporter and what there is to say of its hours.
 type outgoing struct {
 	exporter netip.Addr
 	block    *flowrecord.Block
 	hours    []exporter.Hour
+	// id is that of a batch that comes again until the bus has it; empty: it comes once. took is called when the bus
+	// has the message, and kept tells when it outlives every process; both are nil where nobody asks.
+	id   string
+	took func()
+	kept *bus.Receipt
 }
 
 // maxHeld is how many records may wait for the bus: 27 MB, at most twice that where blocks have just grown. Beyond it
@@ -68,6 +83,9 @@ func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) }
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, most: maxHeld, instance: rand.Text()}
 	b.changed = sync.NewCond(&b.mu)
+	for i := range b.queues {
+		b.queues[i].more = sync.NewCond(&b.mu)
+	}
 	for range cfg.Workers {
 		b.open = append(b.open, &openBatches{of: map[netip.Addr]*outgoing{}})
 	}
@@ -119,11 +137,12 @@ func (b *batcher) admit(records int) (full bool) {
 func (b *batcher) enqueue(batches ...*outgoing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = append(b.queue, batches...)
 	for _, batch := range batches {
+		to := &b.queues[worker.Of(batch.exporter, queues)]
+		to.waiting = append(to.waiting, batch)
+		to.more.Signal()
 		b.onWay += batch.weight()
 	}
-	b.changed.Broadcast()
 }
 
 // batch is the exporter's open one.
@@ -184,12 +203,22 @@ func (b *batcher) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	b.changed.Broadcast()
+	for i := range b.queues {
+		b.queues[i].more.Signal()
+	}
 }
 
 // publish runs until close.
 func (b *batcher) publish(ctx context.Context) {
-	for batch, ok := b.next(); ok; batch, ok = b.next() {
+	var all sync.WaitGroup
+	for i := range b.queues {
+		all.Go(func() { b.publishQueue(ctx, &b.queues[i]) })
+	}
+	all.Wait()
+}
+
+func (b *batcher) publishQueue(ctx context.Context, q *queue) {
+	for batch, ok := b.next(q); ok; batch, ok = b.next(q) {
 		b.publishOne(ctx, batch)
 		b.mu.Lock()
 		b.held -= batch.weight()
@@ -207,18 +236,18 @@ func (b *batcher) publish(ctx context.Context) {
 const maxSpare = 4
 
 // next waits for a batch.
-func (b *batcher) next() (*outgoing, bool) {
+func (b *batcher) next(q *queue) (*outgoing, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.queue) == 0 {
+	for len(q.waiting) == 0 {
 		if b.closed {
 			return nil, false
 		}
-		b.changed.Wait()
+		q.more.Wait()
 	}
-	first := b.queue[0]
-	b.queue[0] = nil // so that its memory goes before the slice does
-	b.queue = b.queue[1:]
+	first := q.waiting[0]
+	q.waiting[0] = nil // so that its memory goes before the slice does
+	q.waiting = q.waiting[1:]
 	return first, true
 }
 
@@ -227,14 +256,14 @@ const retryPause = 200 * time.Millisecond
 
 // publishOne tries until the bus takes the batch or the collector is stopped.
 func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
-	message := &flowv1.FlowBatch{
-		BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Quality: hoursToProto(batch.hours, b.instance),
+	message := &flowv1.FlowBatch{BatchId: batch.id, Quality: hoursToProto(batch.hours, b.instance)}
+	if message.BatchId == "" {
+		message.BatchId = fmt.Sprintf("%s-%d", b.instance, b.count.Add(1))
 	}
 	records := batch.block.Rows()
 	if records > 0 {
 		message.Block = batch.block.AppendNative(nil)
 	}
-	b.count++
 	ctx, span := trace.Flows(ctx, "publish flow records")
 	defer func() { span.End(ctx.Err()) }()
 	if span.Sent() {
@@ -242,10 +271,16 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 		span.Set("records", strconv.Itoa(records))
 	}
 	for {
-		err := b.bus.Publish(ctx, bus.TopicFlows, batch.exporter.String(), message)
+		err := b.send(ctx, batch, message)
 		if err == nil {
 			b.metrics.published.Add(float64(records))
 			b.published.Add(uint64(records))
+			if batch.took != nil {
+				batch.took()
+			}
+			return
+		}
+		if ctx.Err() != nil && batch.id != "" {
 			return
 		}
 		if ctx.Err() != nil {
@@ -260,4 +295,11 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+func (b *batcher) send(ctx context.Context, batch *outgoing, message *flowv1.FlowBatch) error {
+	if batch.kept != nil {
+		return b.bus.PublishKept(ctx, batch.kept, bus.TopicFlows, batch.exporter.String(), message)
+	}
+	return b.bus.Publish(ctx, bus.TopicFlows, batch.exporter.String(), message)
 }

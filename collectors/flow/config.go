@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/collectors/flow/topic"
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
@@ -34,6 +35,8 @@ type Configuration struct {
 	// State is the file that keeps what exporters told, templates and sampling rates, over a restart, relative to this
 	// file. Default <data_dir>/flow/exporters.json; empty keeps nothing.
 	State string `yaml:"state"`
+	// Topics of Kafka that are read beside the listening addresses. Default none.
+	Topics []TopicConfiguration `yaml:"topics"`
 	// Exporters is what to expect of them.
 	Exporters exporter.Configuration `yaml:"exporters"`
 }
@@ -63,7 +66,8 @@ func DefaultConfiguration() Configuration {
 // an idle process has.
 func (c Configuration) Memory() int64 {
 	more := int64(max(0, len(c.Listen)*c.Workers-1))
-	return recordsMemory(maxHeld+readRecords) + more*(recordsMemory(readRecords)+readBatch*maxDatagram) + c.Exporters.Memory()
+	topics := int64(len(c.Topics)) * (topic.Memory(c.BatchRecords) + recordsMemory(c.BatchRecords))
+	return recordsMemory(maxHeld+readRecords) + more*(recordsMemory(readRecords)+readBatch*maxDatagram) + topics + c.Exporters.Memory()
 }
 
 func recordsMemory(n int) int64 { return 2 * int64(n) * int64(unsafe.Sizeof(flowrecord.Record{})) }
@@ -87,6 +91,9 @@ const (
 
 // Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
+	if err := checkTopics(c.Topics); err != nil {
+		return err
+	}
 	seen := map[netip.AddrPort]bool{} // with port 0 as well: the metrics' label `listen` has addresses as configured
 	for _, l := range c.Listen {
 		a, err := netip.ParseAddrPort(l)

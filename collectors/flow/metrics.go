@@ -13,6 +13,8 @@ const metricPrefix = "millrace_collectors_flow_"
 type metrics struct {
 	published   prometheus.Counter
 	unpublished prometheus.Counter
+	// topicMessages and topicDrops are by topic, and the latter by reason.
+	topicMessages, topicDrops *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
@@ -24,8 +26,14 @@ func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
 			Name: metricPrefix + "unpublished_records_total", Help: "Flow records that the bus did not take before the collector was stopped.",
 		}),
 	}
+	m.topicMessages = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: metricPrefix + "topic_messages_total", Help: "Messages read from a topic of another collector.",
+	}, []string{"topic"})
+	m.topicDrops = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: metricPrefix + "topic_drops_total", Help: "Messages of a topic that gave no flow record.",
+	}, []string{"topic", "reason"})
 	if reg != nil {
-		reg.MustRegister(m.published, m.unpublished, qualityCollector{c})
+		reg.MustRegister(m.published, m.unpublished, m.topicMessages, m.topicDrops, qualityCollector{c})
 	}
 	return m
 }
@@ -42,12 +50,14 @@ var (
 	descUnknown  = prometheus.NewDesc(metricPrefix+"unknown_rate_records_total", "Flow records taken whose sampling rate was not known.", perExporter, nil)
 	descDrops    = prometheus.NewDesc(metricPrefix+"drops_total", "Datagrams, sets or records dropped.", append(perExporter, "reason"), nil)
 	descEvents   = prometheus.NewDesc(metricPrefix+"events_total", "Restarts, clock jumps and the like.", append(perExporter, "event"), nil)
+	descReading  = prometheus.NewDesc(metricPrefix+"topic_reading", "1 while a topic is there and brokers answer, 0 otherwise.", []string{"topic"}, nil)
+	descLag      = prometheus.NewDesc(metricPrefix+"topic_lag_messages", "Messages of the topic's partitions here that were not read yet.", []string{"topic"}, nil)
 	descSocket   = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", []string{"listen", "worker"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (q qualityCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descUnknown, descDrops, descEvents, descSocket} {
+	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descUnknown, descDrops, descEvents, descReading, descLag, descSocket} {
 		out <- d
 	}
 }
@@ -62,6 +72,14 @@ func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, s := range slices.Concat(q.c.counts...) {
 		counter(descSocket, s.drops.Load(), s.listen, strconv.Itoa(s.worker))
+	}
+	for _, s := range q.c.sources {
+		reading := uint64(0)
+		if s.reader.Reading() {
+			reading = 1
+		}
+		gauge(descReading, reading, s.name)
+		gauge(descLag, uint64(s.reader.Lag()), s.name)
 	}
 	for _, e := range q.c.table.Quality(time.Now()) {
 		labels := []string{e.Exporter.String(), strconv.FormatUint(uint64(e.Domain), 10), e.Source.String()}

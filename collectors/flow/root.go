@@ -1,8 +1,9 @@
 // Package flow is the flow collector.
 //
-// In: NetFlow v5, v9, IPFIX and sFlow v5 datagrams from routers over UDP, and records
-// read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, with
-// what each hour of the exporter lacks, and each exporter's health at the moment.
+// In: NetFlow v5, v9, IPFIX and sFlow v5 datagrams from routers over UDP, records that
+// other collectors write to topics of Kafka, and records read from nfcapd files. Out:
+// FlowBatch on the bus, keyed by exporter, with what each hour of the exporter lacks, and
+// each exporter's health at the moment.
 // Next: services/flowstore.
 package flow
 
@@ -35,6 +36,8 @@ type Dependencies struct {
 	Bus bus.Bus
 	// State is where collectors tell each other templates and rates, for exporters that move; nil: they do not.
 	State *state.Store
+	// Kafka is the cluster of some brokers, or of the default ones, for topics; nil: there are none.
+	Kafka func(brokers []string) (bus.KafkaConfiguration, error)
 	// Inventory lists the exporters that are heard, unless the configuration says any.
 	Inventory  *device.Inventory
 	Log        *slog.Logger
@@ -50,6 +53,7 @@ type Component struct {
 	listed  func(netip.Addr) bool // nil: every exporter is heard
 	batcher *batcher
 	sockets []*socket
+	sources []*source
 	counts  [][]*socketCounts // of each listening address, by worker
 	own     ownHours
 	// strangers is how many datagrams of unlisted addresses were logged.
@@ -81,6 +85,9 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
 	c.events = events.NewPublisher(deps.Bus, deps.Log)
+	if err := c.newSources(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -131,6 +138,9 @@ func (c *Component) Start(ctx context.Context) error {
 	}
 	for _, s := range c.sockets {
 		c.loops.Go(func(context.Context) { c.receive(s) })
+	}
+	for _, s := range c.sources {
+		c.loops.Go(s.reader.Run)
 	}
 	return nil
 }
@@ -195,7 +205,7 @@ func (c *Component) dropped() (n uint64) {
 	return n
 }
 
-// Published is the number of records from datagrams that the bus took.
+// Published is the number of records from datagrams and topics that the bus took.
 func (c *Component) Published() uint64 { return c.batcher.published.Load() }
 
 // Stop stops listening and publishes what was received before, as far as ctx allows.

@@ -145,6 +145,15 @@ func (c KafkaConfiguration) Check() error {
 	return nil
 }
 
+// Client are the options of a client of the cluster that is no bus.
+func (c KafkaConfiguration) Client() ([]kgo.Opt, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	c.access = newAccess(c.SASL)
+	return c.options(), nil
+}
+
 func loopback(broker string) bool {
 	host, _, err := net.SplitHostPort(broker)
 	if err != nil {

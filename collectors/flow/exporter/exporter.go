@@ -10,6 +10,7 @@
 package exporter
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -216,22 +217,24 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 // rate is the configured one, else the exporter's, else the default. What an exporter announces on one socket (a line
 // card or process) also holds for the others of the domain that announce nothing, if those that do agree.
 func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
-	if len(cfg.SamplingRate) > 0 {
-		if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
-			return n
-		}
-	}
 	rate := s.sampling.rate(f)
 	if rate == 0 {
 		rate = only(s.quality.rates)
 	}
-	if rate == 0 {
-		rate = cfg.DefaultSamplingRate
+	return cfg.rate(s.key.from.Addr(), rate)
+}
+
+// rate is the one configured for an exporter, else what it said, else the default; 0 where it is not believed.
+func (c *Configuration) rate(exporter netip.Addr, said uint64) uint64 {
+	if len(c.SamplingRate) > 0 {
+		if n, ok := c.SamplingRate[exporter]; ok {
+			return n
+		}
 	}
-	if rate > cfg.MaxSamplingRate {
-		return 0
+	if rate := cmp.Or(said, c.DefaultSamplingRate); rate <= c.MaxSamplingRate {
+		return rate
 	}
-	return rate
+	return 0
 }
 
 func implausible(cfg Configuration, r *flowrecord.Record, at time.Time) decode.Reason {

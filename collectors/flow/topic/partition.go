@@ -1,0 +1,202 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Range is messages of a partition, by their offsets.
+type Range struct {
+	Topic     string
+	TopicID   kadm.TopicID
+	Partition int32
+	// From is the first offset, To the one after the last.
+	From, To int64
+	Messages []*kgo.Record
+}
+
+// ID is the same when the messages come again, and that of no other range: a topic that was deleted and made again has
+// another id.
+func (r *Range) ID() string {
+	return fmt.Sprintf("topic %s %s/%d %d-%d", r.TopicID, r.Topic, r.Partition, r.From, r.To)
+}
+
+// partition is what was read of one and not handed on.
+type partition struct {
+	// known: what its group has committed was read.
+	known bool
+	// next is where the next range begins; below 0 where nothing was committed. until is where it ends; 0: not decided.
+	next, until int64
+	// dirty: next is not committed.
+	dirty    bool
+	messages []*kgo.Record
+	end      int64 // of the partition, as the last fetch says
+}
+
+func (p *partition) add(f kgo.FetchTopicPartition) {
+	p.messages = append(p.messages, f.Records...)
+	p.end = f.HighWatermark
+}
+
+func (p *partition) lag() int64 {
+	if next := p.next; next >= 0 {
+		return max(0, p.end-next)
+	}
+	return int64(len(p.messages))
+}
+
+// cut is the next range, unless its messages are not all there yet.
+func (p *partition) cut(most int) (r Range, ok bool) {
+	if len(p.messages) == 0 {
+		return Range{}, false
+	}
+	first, last := p.messages[0].Offset, p.messages[len(p.messages)-1].Offset
+	if p.next < 0 || first < p.next || p.until != 0 && first >= p.until {
+		p.next, p.until = first, 0 // the beginning; or the brokers have lost what was there
+	}
+	if p.until == 0 {
+		p.until = p.messages[min(most, len(p.messages))-1].Offset + 1
+	}
+	if last < p.until-1 {
+		return Range{}, false
+	}
+	n := 0
+	for n < len(p.messages) && p.messages[n].Offset < p.until {
+		n++
+	}
+	return Range{From: p.next, To: p.until, Messages: p.messages[:n]}, true
+}
+
+// done goes on behind a range.
+func (p *partition) done(r Range) {
+	p.messages = append([]*kgo.Record(nil), p.messages[len(r.Messages):]...)
+	p.next, p.until, p.dirty = r.To, 0, true
+}
+
+func (s *session) assigned(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range what[s.cfg.Topic] {
+		s.partitions[id] = &partition{next: -1}
+	}
+}
+
+func (s *session) gone(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range what[s.cfg.Topic] {
+		delete(s.partitions, id)
+	}
+}
+
+// place is an offset of which a partition is to be read, and where the range that begins there ends; 0: not decided.
+type place struct{ next, until int64 }
+
+// format of the metadata of a commit: the end of a range and the topic's id.
+const format = "until %d of %s"
+
+// resume reads what was committed of partitions that are new here.
+func (s *session) resume(ctx context.Context) error {
+	if all := slices.Collect(maps.Values(s.partitions)); !slices.ContainsFunc(all, func(p *partition) bool { return !p.known }) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
+	defer cancel()
+	committed, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.cfg.Group, s.cfg.Topic)
+	if err == nil {
+		err = committed.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("read what was committed: %w", err)
+	}
+	for id, p := range s.partitions {
+		if at, ok := committed.Lookup(s.cfg.Topic, id); ok && !p.known && at.At >= 0 {
+			p.next = at.At
+			var until int64
+			var of string
+			if n, _ := fmt.Sscanf(at.Metadata, format, &until, &of); n == 2 && of == s.id.String() {
+				p.until = until
+			}
+		}
+		p.known = true
+	}
+	return nil
+}
+
+// cut are the next ranges, and where they begin and end.
+func (s *session) cut() (ranges []Range, noted map[int32]place) {
+	var lag int64
+	noted = map[int32]place{}
+	for id, p := range s.partitions {
+		if r, ok := p.cut(s.cfg.Most); ok {
+			r.Topic, r.TopicID, r.Partition = s.cfg.Topic, s.id, id
+			ranges, noted[id] = append(ranges, r), place{r.From, r.To}
+		}
+		lag += p.lag()
+	}
+	s.lag.Store(lag)
+	return ranges, noted
+}
+
+// finish commits what was handed on.
+func (s *session) finish(ctx context.Context) error {
+	to := map[int32]place{}
+	for id, p := range s.partitions {
+		if p.dirty && p.until == 0 {
+			to[id] = place{next: p.next}
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	if err := s.commit(ctx, to); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	for id := range to {
+		s.partitions[id].dirty = false
+	}
+	return nil
+}
+
+// commit commits offsets with where their ranges end.
+func (s *session) commit(ctx context.Context, to map[int32]place) (failed error) {
+	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
+	defer cancel()
+	offsets := map[int32]kgo.EpochOffset{}
+	for id, at := range to {
+		offsets[id] = kgo.EpochOffset{Epoch: -1, Offset: at.next}
+	}
+	ctx = kgo.PreCommitFnContext(ctx, func(request *kmsg.OffsetCommitRequest) error {
+		for _, t := range request.Topics {
+			for i := range t.Partitions {
+				var metadata string
+				if until := to[t.Partitions[i].Partition].until; until != 0 {
+					metadata = fmt.Sprintf(format, until, s.id)
+				}
+				t.Partitions[i].Metadata = &metadata
+			}
+		}
+		return nil
+	})
+	s.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{s.cfg.Topic: offsets}, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+		failed = err
+		if err != nil {
+			return
+		}
+		for _, t := range answer.Topics {
+			for _, p := range t.Partitions {
+				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+					failed = fmt.Errorf("partition %d: %w", p.Partition, err)
+				}
+			}
+		}
+	})
+	return failed
+}
