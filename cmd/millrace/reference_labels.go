@@ -34,7 +34,7 @@ var labelBounds = []struct{ name, values, bound string }{
 	{"state", "states of change sets or circuits", "the state machines"},
 	{"subject", "scenario, plans", "the code"},
 	{"table", "tables of the flow store", "the migrations"},
-	{"topic", "topics of the bus", "the code: 5"},
+	{"topic", "topics of the bus; topics of other collectors", "the code: 5; the configuration: `flow.topics`"},
 	{"use", "inventory, etcd, kafka, peagent, routeragent and the like", "the code"},
 	{"version", "version of the build", "the build: one"},
 	{"vpn", "VPNs", "the PEs' configuration"},

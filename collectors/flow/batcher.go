@@ -37,6 +37,7 @@ type batcher struct {
 	held    int                 // what is open, queued or being published weighs
 	onWay   int                 // what is queued or being published does
 	closed  bool
+	warned  time.Time // when it was last logged that the bus takes nothing
 
 	// instance and count make batch ids that no other run of the collector makes.
 	instance string
@@ -289,11 +290,23 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", records, "error", err)
 			return
 		}
-		b.log.Warn("the bus does not take flow records, trying again", "error", err)
+		b.warn(err)
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
 		}
+	}
+}
+
+// warnPause is the least time between warnings that the bus takes nothing: all queues find it out at once.
+const warnPause = 5 * time.Second
+
+func (b *batcher) warn(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); now.Sub(b.warned) >= warnPause {
+		b.warned = now
+		b.log.Warn("the bus does not take flow records, trying again", "error", err)
 	}
 }
 
