@@ -165,36 +165,50 @@ func schemaVersion(ctx context.Context, db store.DB) (uint32, error) {
 }
 
 // setRetention is not a migration, because it follows the configuration. What
-// is older disappears in background merges, whole days first.
+// is older disappears in background merges, whole days first. A part notes when
+// it ends, and a day that is one part is not merged again: so that another
+// retention holds for what is stored as well, the engine notes it anew, from a
+// part's times alone (recalculateOnly), where the retention has changed.
 func setRetention(ctx context.Context, db store.DB, table, column string, keep time.Duration) error {
-	had, err := hasTTL(ctx, db, table)
+	engine, err := engineOf(ctx, db, table)
 	if err != nil {
 		return err
 	}
-	sql := fmt.Sprintf("ALTER TABLE %s MODIFY TTL toDateTime(%s) + toIntervalSecond(%d)", table, column, int64(keep.Seconds()))
+	change := fmt.Sprintf("MODIFY TTL toDateTime(%s) + toIntervalSecond(%d)", column, int64(keep.Seconds()))
 	if keep == 0 {
-		sql = fmt.Sprintf("ALTER TABLE %s REMOVE TTL", table)
-		if !had {
+		change = "REMOVE TTL"
+		if !hasTTL(engine) {
 			return nil
 		}
 	}
-	if err := db.Exec(ctx, sql+" SETTINGS materialize_ttl_after_modify = 0"); err != nil {
-		return fmt.Errorf("set the retention of %s: %w", table, err)
+	changes := []string{change + " SETTINGS materialize_ttl_after_modify = 1"}
+	if !strings.Contains(engine, recalculateOnly) {
+		changes = append([]string{"MODIFY SETTING " + recalculateOnly + " = 1"}, changes...)
+	}
+	for _, c := range changes {
+		if err := db.Exec(ctx, "ALTER TABLE "+table+" "+c); err != nil {
+			return fmt.Errorf("set the retention of %s: %w", table, err)
+		}
 	}
 	return nil
 }
 
-func hasTTL(ctx context.Context, db store.DB, table string) (bool, error) {
+// recalculateOnly keeps a change of the retention from writing all parts anew.
+const recalculateOnly = "materialize_ttl_recalculate_only"
+
+// engineOf is a table's engine with its settings, as it would be made.
+func engineOf(ctx context.Context, db store.DB, table string) (engine string, err error) {
 	rows, err := db.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = ?", table)
 	if err != nil {
-		return false, fmt.Errorf("read the definition of %s: %w", table, err)
+		return "", fmt.Errorf("read the definition of %s: %w", table, err)
 	}
 	defer rows.Close()
-	var engine string
 	for rows.Next() {
 		if err := rows.Scan(&engine); err != nil {
-			return false, fmt.Errorf("read the definition of %s: %w", table, err)
+			return "", fmt.Errorf("read the definition of %s: %w", table, err)
 		}
 	}
-	return strings.Contains(engine, " TTL "), rows.Err()
+	return engine, rows.Err()
 }
+
+func hasTTL(engine string) bool { return strings.Contains(engine, " TTL ") }
