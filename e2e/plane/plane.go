@@ -3,7 +3,7 @@
 //
 // In: the millrace binary, Kafka's jars, the names of services and their configuration beside addresses.
 // Out: a control plane that lives as long as the test, and a table of what can break in it.
-// Next: e2e/faults, e2e/soak, e2e/cluster.
+// Next: e2e/faults, e2e/soak, e2e/year, e2e/cluster.
 package plane
 
 import (

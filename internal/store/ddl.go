@@ -13,13 +13,13 @@ var (
 	// setting of a table is one server's, replicated or not.
 	setting   = regexp.MustCompile(comments + `ALTER TABLE )(\w+)( MODIFY SETTING .*)$`)
 	mergeTree = regexp.MustCompile(`ENGINE = (\w*MergeTree)(?:\(([^)]*)\))?`)
-	// otherwise is what would have an effect on one server of a cluster only. Any other ALTER TABLE is not of it: a
+	// otherwise is what would have an effect on one server of a cluster only. No other ALTER TABLE is of it: a
 	// replicated table brings it to its replicas itself, also to one that is away.
 	otherwise = regexp.MustCompile(`(?i)` + comments + `)(CREATE|DROP|RENAME|TRUNCATE|ATTACH|DETACH|EXCHANGE)\s`)
 )
 
-// OnCluster is a statement as the servers of a cluster take it: tables are made, set and dropped on all of them, and each
-// server has a replica. All other statements stay as they are.
+// OnCluster is a statement as the servers of a cluster take it: tables are made, set and dropped on all of them, and
+// each server has a replica. All other statements stay as they are.
 //
 // The path is written out, so that a server that lost its disk finds the data of the others by the same statement;
 // shard and replica are macros of the server.
