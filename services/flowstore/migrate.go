@@ -187,7 +187,7 @@ func setRetention(ctx context.Context, db store.DB, table, column string, keep t
 		if !strings.Contains(engine, recalculateOnly) {
 			changes = append(changes, "MODIFY SETTING "+recalculateOnly+" = 1")
 		}
-		changes = append(changes, "MATERIALIZE TTL")
+		changes = append(changes, "MATERIALIZE TTL SETTINGS mutations_sync = 0")
 	}
 	for _, c := range changes {
 		if err := db.Exec(ctx, "ALTER TABLE "+table+" "+c); err != nil {
