@@ -23,7 +23,7 @@ The clock of the machine stands at the end of the year, and nothing shifts it. W
 - Rule, window and ageing (30 days) are the defaults: a nightly run counts from the end of its day.
 - The flow store counts ` + "`retention`" + ` from the machine's clock. So it is started again every %[2]d days with 90 days and the time from then to the end of the year; in between it keeps up to 150 days.
 - ` + "`push.keep`" + ` is counted in change sets, which needs no clock: plans of %[3]d (default 200), records of %[4]d (default 5000). ` + "`for`" + ` is a minute, so that push collects every minute instead of every hour.
-- etcd is compacted every minute, which is some nightly runs; ` + "`millrace up`" + ` does it every hour.
+- etcd is compacted every ten seconds, which is some nightly runs; ` + "`millrace up`" + ` does it every hour.
 - Nightly runs with a given end do not advance the schedule, and the effectiveness of days is not evaluated. There is no audit log, because identity is off: it is bounded by ` + "`audit.records`" + `.
 
 `
@@ -44,7 +44,8 @@ func (w *world) report(all []verdict) string {
 		fmt.Fprintf(&rows, "| %s | %s | %s |\n", v.claim, v.found, word)
 	}
 	fmt.Fprintf(&b, "## Verdict\n\nyear: %d of %d hold.\n\n| claim | found | |\n|---|---|---|\n%s\n", hold, len(all), rows.String())
-	b.WriteString("Bounds: a tenth between the largest readings of two quarters, because the number of pairs and of flows of 90 days differs by less; half of a tenth of a goroutine\n" +
+	b.WriteString("Bounds: a tenth between the largest readings of two quarters, because the number of pairs differs by less; of the store a quarter between the least readings, because\n" +
+		"replaced parts stay for eight minutes, and without any drop the quarters would differ by a half; half of a tenth of a goroutine\n" +
 		"or descriptor per day, because what one nightly run in ten leaves behind is at least one; a quarter of the memory of a host of 4 GiB for all processes in a year.\n\n")
 	w.reportSizes(&b)
 	w.reportKeys(&b)
@@ -65,7 +66,7 @@ func (w *world) months() (out []sample) {
 func mib(octets int64) float64 { return float64(octets) / (1 << 20) }
 
 func (w *world) reportSizes(b *strings.Builder) {
-	b.WriteString("## Disk and etcd\n\nMiB. The file of etcd has free pages, its folder the write-ahead log and snapshots as well. The store's folder has parts that were merged or dropped for 8 more minutes,\n" +
+	b.WriteString("## Disk and etcd\n\nMiB. The file of etcd has free pages, its folder the write-ahead log and snapshots as well. The store's folder has parts that were merged, dropped or replaced (as at each restart) for 8 more minutes,\n" +
 		"which are many days here; a day has few flows, so parts cost more than rows: [performance](performance.md#flow-store) has octets per flow.\n\n" +
 		"| day | pairs | change sets | keys | etcd in use | its file | its folder | flows stored | store | logs of services |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, s := range w.months() {

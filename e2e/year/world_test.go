@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/months"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -90,7 +92,7 @@ func newWorld(t *testing.T, days int, seed uint64) *world {
 		bursts: map[time.Time][]months.Burst{}, batches: map[time.Time][]*flowv1.FlowBatch{}, records: map[time.Time]int{},
 	}
 	w.generate(t, days, seed)
-	w.Plane = plane.New(t, plane.Options{Services: services, Settings: w.settings(w.from)})
+	w.Plane = plane.New(t, plane.Options{Services: services, Settings: w.settings(w.from), Etcd: []func(*embed.Config){etcd.Compacted("10s")}})
 	w.Work = plane.NewWork(http.DefaultClient, w.URL, w.Plane.Routers)
 	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now(), func(s *topologyv1.TopologySnapshot) {
 		s.Nodes[1].Prefixes = append(s.Nodes[1].Prefixes, "198.18.0.0/15")
