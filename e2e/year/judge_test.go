@@ -78,6 +78,9 @@ const (
 	// dropped is the same of the least reading of the store's folder: parts that were replaced stay for eight minutes,
 	// so that the largest tells how many days fit into those. Without any drop the quarters differ by a half.
 	dropped = 1.25
+	// fragmented is how much the file of etcd may be above what is in use at most: bbolt's file never shrinks, and a
+	// value that finds no run of free pages beside each other takes new ones.
+	fragmented = 2
 	// warmUp days are left out of every life of a process.
 	warmUp = 20
 )
@@ -93,11 +96,12 @@ func (w *world) growth() []verdict {
 	}{
 		{"keys in etcd", func(s sample) float64 { return float64(s.all()) }, ""},
 		{"octets in use in etcd", func(s sample) float64 { return float64(s.inUse) / (1 << 20) }, " MiB"},
-		{"the file of etcd", func(s sample) float64 { return float64(s.file) / (1 << 20) }, " MiB"},
 	} {
 		third, fourth := w.most(0.5, 0.75, s.of), w.most(0.75, 1, s.of)
 		out = append(out, verdict{s.what + ": no growth in the second half", fmt.Sprintf("at most %.4g%s in the third quarter, %.4g%s in the fourth", third, s.unit, fourth, s.unit), fourth <= flat*third})
 	}
+	file, inUse := w.most(0, 1, func(s sample) float64 { return float64(s.file) / (1 << 20) }), w.most(0, 1, func(s sample) float64 { return float64(s.inUse) / (1 << 20) })
+	out = append(out, verdict{"the file of etcd is less than twice what was in use at most", fmt.Sprintf("%.4g MiB, and %.4g MiB in use", file, inUse), file < fragmented*inUse})
 	third, fourth := w.leastStored(0.5, 0.75), w.leastStored(0.75, 1)
 	out = append(out, verdict{"the disk of the store: no growth in the second half", fmt.Sprintf("at least %.3g MiB in the third quarter, %.3g MiB in the fourth", third, fourth), fourth <= dropped*third})
 	for _, what := range []string{plane.Goroutines, plane.Descriptors} {
