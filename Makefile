@@ -243,6 +243,13 @@ soak: build $(STAMPS)/kafka ## Let things break one after another, FOR=2h SEED=1
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/soak.test ./e2e/soak
 	@cd e2e/soak && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/soak.test -test.timeout 0 -test.run TestSoak -for $(FOR) -seed $(SEED) -page ../../docs/reference/soak.md
 
+DAYS ?= 365
+
+.PHONY: year
+year: build $(STAMPS)/kafka ## Run a control plane through a year of nightly runs, DAYS=365; writes docs/reference/year.md
+	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/year.test ./e2e/year
+	@cd e2e/year && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/year.test -test.timeout 0 -test.run TestYear -days $(DAYS) -page ../../docs/reference/year.md
+
 RUNS ?= 3
 
 # What is not met stands in the page it writes; the machine should do nothing else meanwhile: 40 minutes, 4.5 hours with RUNS=20.

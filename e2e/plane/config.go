@@ -71,3 +71,9 @@ func (p *Plane) configure(t *testing.T, o Options) {
 		}
 	}
 }
+
+// Reconfigure writes other settings, which a service has when it starts again.
+func (p *Plane) Reconfigure(t *testing.T, settings string) {
+	t.Helper()
+	p.configure(t, Options{Settings: settings})
+}

@@ -3,7 +3,7 @@
 //
 // In: the millrace binary, Kafka's jars, the names of services and their configuration beside addresses.
 // Out: a control plane that lives as long as the test, and a table of what can break in it.
-// Next: e2e/faults, e2e/soak, e2e/cluster.
+// Next: e2e/faults, e2e/soak, e2e/year, e2e/cluster.
 package plane
 
 import (
@@ -90,7 +90,7 @@ func New(t *testing.T, o Options) *Plane {
 	if o.Before != nil {
 		o.Before(p.Dir)
 	}
-	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, append(o.Etcd, etcd.Compacted("1m"))...)
+	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, append([]func(*embed.Config){etcd.Compacted("1m")}, o.Etcd...)...)
 	p.EtcdLink = p.Link(t, strings.TrimPrefix(p.Etcd.URL, "http://"))
 	for _, name := range o.Through {
 		p.Links[name] = p.Link(t, strings.TrimPrefix(p.URL(name), "http://"))

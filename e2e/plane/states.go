@@ -107,7 +107,7 @@ func Said(cs *pushv1.ChangeSet, d *pushv1.DeviceChange) State {
 // Ended reports whether nothing more will happen to a change set by itself.
 func Ended(cs *pushv1.ChangeSet) bool {
 	switch cs.GetState() {
-	case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED:
+	case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED, pushv1.State_STATE_EMPTY:
 		return true
 	}
 	return false

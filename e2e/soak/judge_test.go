@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/e2e/plane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
@@ -24,7 +25,7 @@ func (w *world) judge(t *testing.T) {
 	if span := time.Since(w.begin); span >= judgedFrom {
 		for _, r := range w.growth() {
 			if !r.holds {
-				t.Errorf("%s of %s grow by %.3g ± %.2g per minute, more than %.3g", r.series.what, r.series.process, r.slope, r.sigma, r.bound)
+				t.Errorf("%s of %s grow by %.3g ± %.2g per minute, more than %.3g", r.What, r.Process, r.Slope, r.Sigma, r.bound)
 			}
 		}
 	}
@@ -81,7 +82,7 @@ const ageAfter = 10 * time.Minute
 // change set.
 func (w *world) judgeRecords(t *testing.T) {
 	t.Helper()
-	for _, wrong := range w.book.wrong {
+	for _, wrong := range w.book.Wrong {
 		t.Error(wrong)
 	}
 	all, err := w.list(t.Context(), math.MaxUint32)
@@ -93,8 +94,8 @@ func (w *world) judgeRecords(t *testing.T) {
 		if !cs.GetNightly() {
 			titles[cs.GetTitle()]++
 		}
-		if !ended(cs) {
-			t.Errorf("%s is still %s", cs.GetId(), word(cs.GetState()))
+		if !plane.Ended(cs) {
+			t.Errorf("%s is still %s", cs.GetId(), plane.Word(cs.GetState()))
 		}
 	}
 	for title, n := range titles {
@@ -150,8 +151,8 @@ const warmUp = 3
 
 // grown is a series, its fitted line, and the growth allowed.
 type grown struct {
-	series
-	line
+	plane.Series
+	plane.Line
 	bound float64
 	holds bool
 }
@@ -161,16 +162,16 @@ type grown struct {
 // process may live for a year, 365 runs; at 1 MiB a run it would have 365 MiB more, which a host of 4 GiB bears.
 // Descriptors of the flow store are connections to Kafka, which come and go thirty at a time, and three for each thread
 // of the engine in it: internal/store bounds how many of those are kept without work.
-var bounds = map[string]float64{goroutines: 0.5, descriptors: 0.5, resident: 1 << 20}
+var bounds = map[string]float64{plane.Goroutines: 0.5, plane.Descriptors: 0.5, plane.Resident: 1 << 20}
 
 // growth fits every series. It fails where growth above the bound is certain: by two standard errors.
 func (w *world) growth() (out []grown) {
-	for _, s := range w.meters.of() {
-		g := grown{series: s, line: fit(w.meters.series[s], warmUp), bound: bounds[s.what]}
-		if s.what == database {
+	for _, s := range w.meters.All() {
+		g := grown{Series: s, Line: plane.Fit(w.meters.Lives(s), warmUp), bound: bounds[s.What]}
+		if s.What == database {
 			g.bound = w.recordsPerMinute()
 		}
-		g.holds = g.slope-2*g.sigma <= g.bound
+		g.holds = g.Slope-2*g.Sigma <= g.bound
 		out = append(out, g)
 	}
 	return out
@@ -181,5 +182,5 @@ func (w *world) growth() (out []grown) {
 // versions between two compactions, four times their size.
 func (w *world) recordsPerMinute() float64 {
 	const kept = 4
-	return kept * float64(w.book.octets) / math.Max(1, time.Since(w.begin).Minutes())
+	return kept * float64(w.book.Octets) / math.Max(1, time.Since(w.begin).Minutes())
 }

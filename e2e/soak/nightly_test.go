@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/e2e/plane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
@@ -65,20 +65,13 @@ func (w *world) settle(ctx context.Context) {
 			case pushv1.State_STATE_APPROVED:
 				_ = w.apply(ctx, cs.GetId())
 			}
-			moving = moving || !ended(cs)
+			moving = moving || !plane.Ended(cs)
 		}
 		return !moving
 	})
 	if ended {
 		w.look(ctx, all)
 	}
-}
-
-// ended reports whether a change set stays as it is without a further request.
-func ended(cs *pushv1.ChangeSet) bool {
-	return slices.Contains([]pushv1.State{
-		pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED, pushv1.State_STATE_EMPTY,
-	}, cs.GetState())
 }
 
 func (w *world) approve(ctx context.Context, id string) error {
@@ -98,7 +91,7 @@ func (w *world) apply(ctx context.Context, id string) error {
 
 // look writes newly ended change sets into the book and holds the routers against it.
 func (w *world) look(ctx context.Context, all []*pushv1.ChangeSet) {
-	for _, cs := range w.book.enter(all) {
+	for _, cs := range w.book.Enter(all) {
 		if cs.GetNightly() {
 			h := cs.GetHistory()
 			w.diary.note(aChangeSet, cs.GetCreated().AsTime(), h[len(h)-1].GetTime().AsTime(), failure(cs))
@@ -106,7 +99,7 @@ func (w *world) look(ctx context.Context, all []*pushv1.ChangeSet) {
 	}
 	for name, r := range w.Routers {
 		if until(ctx, func() bool { return !r.Pending() }) {
-			w.book.hold(name, r.Entries())
+			w.book.Hold(name, r.Entries())
 		}
 	}
 }
@@ -122,9 +115,5 @@ func failure(cs *pushv1.ChangeSet) error {
 			notes = append(notes, h.GetNote())
 		}
 	}
-	return errors.New(word(cs.GetState()) + ": " + strings.Join(notes[max(0, len(notes)-2):], "; "))
-}
-
-func word(s pushv1.State) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "STATE_"), "_", "-"))
+	return errors.New(plane.Word(cs.GetState()) + ": " + strings.Join(notes[max(0, len(notes)-2):], "; "))
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace/e2e/plane"
 )
 
 const head = `# Soak
@@ -38,7 +40,7 @@ func (w *world) report(length time.Duration, seed uint64) string {
 func (w *world) reportFacts(b *strings.Builder) {
 	fmt.Fprintf(b, "## Facts\n\n| | |\n|---|---|\n| flows taken | %d, each counted once |\n", w.truth.flows)
 	fmt.Fprintf(b, "| alpha flows | %d, each pair in force until it aged out |\n", len(w.truth.huge))
-	fmt.Fprintf(b, "| change sets | %d; routers compared with the records %d times, %d false |\n", len(w.book.seen), w.book.looked, len(w.book.wrong))
+	fmt.Fprintf(b, "| change sets | %d; routers compared with the records %d times, %d false |\n", len(w.book.Seen), w.book.Looked, len(w.book.Wrong))
 	answered := 0
 	for _, ok := range w.truth.weights {
 		if ok {
@@ -111,9 +113,9 @@ func (w *world) reportGrowth(b *strings.Builder) {
 		"a year of them must fit a host; of etcd four times the change sets themselves, which it is to keep (`push.keep`).\n\n"+
 		"| | process | mean | per nightly run | bound | lives, minutes | |\n|---|---|---|---|---|---|---|\n", w.pace.sample, warmUp)
 	for _, g := range w.growth() {
-		unit, name := 1.0, g.what
-		if g.what == resident || g.what == database {
-			unit, name = 1<<20, g.what+", MiB"
+		unit, name := 1.0, g.What
+		if g.What == plane.Resident || g.What == database {
+			unit, name = 1<<20, g.What+", MiB"
 		}
 		verdict := "holds"
 		switch {
@@ -123,6 +125,6 @@ func (w *world) reportGrowth(b *strings.Builder) {
 			verdict = "**does not hold**"
 		}
 		fmt.Fprintf(b, "| %s | %s | %.1f | %.3f ± %.3f | %.2f | %d, %.0f | %s |\n",
-			name, g.process, g.mean/unit, g.slope/unit, g.sigma/unit, g.bound/unit, g.lives, g.span, verdict)
+			name, g.Process, g.Mean/unit, g.Slope/unit, g.Sigma/unit, g.bound/unit, g.Lives, g.Span, verdict)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/e2e/plane"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -89,7 +90,7 @@ func (w *world) undo(ctx context.Context) error {
 	if len(verified) == 0 {
 		return nil
 	}
-	last := slices.MaxFunc(verified, func(a, b *pushv1.ChangeSet) int { return applied(a).Compare(applied(b)) })
+	last := slices.MaxFunc(verified, func(a, b *pushv1.ChangeSet) int { return plane.Applied(a).Compare(plane.Applied(b)) })
 	if _, err := w.changes.Rollback(ctx, connect.NewRequest(&pushv1.RollbackRequest{Id: last.GetId(), By: "operator"})); err != nil {
 		return err
 	}
@@ -108,13 +109,13 @@ func (w *world) wants(ctx context.Context, id string, ends ...pushv1.State) erro
 		if cs.GetState() == pushv1.State_STATE_APPROVED {
 			last = w.apply(ctx, id)
 		}
-		return err == nil && ended(cs)
+		return err == nil && plane.Ended(cs)
 	})
 	switch {
 	case !done:
-		return fmt.Errorf("%s is %s and does not end: %w", id, word(cs.GetState()), errors.Join(last, ctx.Err()))
+		return fmt.Errorf("%s is %s and does not end: %w", id, plane.Word(cs.GetState()), errors.Join(last, ctx.Err()))
 	case !slices.Contains(ends, cs.GetState()):
-		return fmt.Errorf("%s is %w", id, errors.Join(failure(cs), errors.New(word(cs.GetState()))))
+		return fmt.Errorf("%s is %w", id, errors.Join(failure(cs), errors.New(plane.Word(cs.GetState()))))
 	}
 	return nil
 }

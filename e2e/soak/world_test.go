@@ -49,9 +49,9 @@ type world struct {
 	begin time.Time
 	diary *diary
 	truth truth
-	book  *book
+	book  *plane.Book
 	// meters are what processes need, over time.
-	meters meters
+	meters plane.Meters
 	// nightlyRuns counts nightly runs that have begun.
 	nightlyRuns atomic.Int64
 
@@ -67,7 +67,7 @@ func newWorld(t *testing.T, at pace) *world {
 	t.Helper()
 	program.NeedLibrary(t)
 	listen := net.JoinHostPort(program.OwnHost(), "2055")
-	w := &world{Plane: plane.New(t, plane.Options{Services: services, Settings: fmt.Sprintf(settings, listen, at.push)}), pace: at, diary: &diary{}, book: newBook()}
+	w := &world{Plane: plane.New(t, plane.Options{Services: services, Settings: fmt.Sprintf(settings, listen, at.push)}), pace: at, diary: &diary{}, book: plane.NewBook()}
 	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now())
 	cfg := bus.DefaultKafkaConfiguration()
 	cfg.Brokers = []string{w.Kafka.Addr}

@@ -1,6 +1,7 @@
 package months
 
 import (
+	"maps"
 	"math/big"
 	"net/netip"
 	"time"
@@ -41,6 +42,19 @@ const day = 24 * time.Hour
 
 // Oracle walks over all records and bursts, day after day, with maps of pairs: slow and plain, to be compared with.
 func (t Traffic) Oracle(v4 int, age time.Duration) []Day {
+	var out []Day
+	t.walk(v4, age, func(d Day, _ map[Pair]time.Time) { out = append(out, d) })
+	return out
+}
+
+// InForce are the pairs that are known after each day, and when each was last seen.
+func (t Traffic) InForce(v4 int, age time.Duration) []map[Pair]time.Time {
+	var out []map[Pair]time.Time
+	t.walk(v4, age, func(_ Day, known map[Pair]time.Time) { out = append(out, maps.Clone(known)) })
+	return out
+}
+
+func (t Traffic) walk(v4 int, age time.Duration, after func(Day, map[Pair]time.Time)) {
 	records, bursts := map[time.Time][]flowrecord.Record{}, map[time.Time][]Burst{}
 	for _, r := range t.Records {
 		for at := r.Start.Truncate(day); !at.After(r.End); at = at.Add(day) {
@@ -52,11 +66,9 @@ func (t Traffic) Oracle(v4 int, age time.Duration) []Day {
 		bursts[at] = append(bursts[at], b)
 	}
 	seen := map[Pair]time.Time{}
-	var out []Day
 	for at := t.Records[0].Start.Truncate(day); at.Before(t.End); at = at.Add(day) {
-		out = append(out, nightlyRun(at, records[at], bursts[at], seen, v4, age))
+		after(nightlyRun(at, records[at], bursts[at], seen, v4, age), seen)
 	}
-	return out
 }
 
 // nightlyRun judges one day and brings up to date when each known pair was seen.

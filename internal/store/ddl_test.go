@@ -12,6 +12,8 @@ var ddl = []struct{ name, sql, want string }{
 	{"an engine with an argument", "CREATE TABLE quality (n UInt64) ENGINE = ReplacingMergeTree(revision) ORDER BY n",
 		"CREATE TABLE quality ON CLUSTER 'pair' (n UInt64) ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/millrace/quality', '{replica}', revision) ORDER BY n"},
 	{"a drop", "DROP TABLE IF EXISTS restoring", "DROP TABLE IF EXISTS restoring ON CLUSTER 'pair' SYNC"},
+	{"a setting replicates not", "ALTER TABLE flows MODIFY SETTING materialize_ttl_recalculate_only = 1",
+		"ALTER TABLE flows ON CLUSTER 'pair' MODIFY SETTING materialize_ttl_recalculate_only = 1"},
 	{"an alteration replicates itself", "ALTER TABLE flows MODIFY COLUMN n CODEC(ZSTD(1))", "ALTER TABLE flows MODIFY COLUMN n CODEC(ZSTD(1))"},
 }
 

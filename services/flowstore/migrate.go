@@ -165,36 +165,79 @@ func schemaVersion(ctx context.Context, db store.DB) (uint32, error) {
 }
 
 // setRetention is not a migration, because it follows the configuration. What
-// is older disappears in background merges, whole days first.
+// is older disappears in background merges, whole days first. A part notes when
+// it ends, and a day that is one part is not merged again: where parts have
+// noted another retention, the engine notes it anew, in the background and
+// from a part's times alone (recalculateOnly).
 func setRetention(ctx context.Context, db store.DB, table, column string, keep time.Duration) error {
-	had, err := hasTTL(ctx, db, table)
+	engine, err := engineOf(ctx, db, table)
 	if err != nil {
 		return err
 	}
-	sql := fmt.Sprintf("ALTER TABLE %s MODIFY TTL toDateTime(%s) + toIntervalSecond(%d)", table, column, int64(keep.Seconds()))
+	seconds := int64(keep.Seconds())
+	changes := []string{fmt.Sprintf("MODIFY TTL toDateTime(%s) + toIntervalSecond(%d) SETTINGS materialize_ttl_after_modify = 0", column, seconds)}
 	if keep == 0 {
-		sql = fmt.Sprintf("ALTER TABLE %s REMOVE TTL", table)
-		if !had {
+		if !hasTTL(engine) {
 			return nil
 		}
+		changes = []string{"REMOVE TTL SETTINGS materialize_ttl_after_modify = 0"}
+	} else if others, err := notedOtherwise(ctx, db, table, seconds); err != nil {
+		return err
+	} else if others {
+		if !strings.Contains(engine, recalculateOnly) {
+			changes = append(changes, "MODIFY SETTING "+recalculateOnly+" = 1")
+		}
+		changes = append(changes, "MATERIALIZE TTL SETTINGS mutations_sync = 0")
 	}
-	if err := db.Exec(ctx, sql+" SETTINGS materialize_ttl_after_modify = 0"); err != nil {
-		return fmt.Errorf("set the retention of %s: %w", table, err)
+	for _, c := range changes {
+		if err := db.Exec(ctx, "ALTER TABLE "+table+" "+c); err != nil {
+			return fmt.Errorf("set the retention of %s: %w", table, err)
+		}
 	}
 	return nil
 }
 
-func hasTTL(ctx context.Context, db store.DB, table string) (bool, error) {
-	rows, err := db.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = ?", table)
+// recalculateOnly keeps a change of the retention from writing all parts anew.
+const recalculateOnly = "materialize_ttl_recalculate_only"
+
+// notedOtherwise reports whether a part ends at another time than the day, or
+// month, that it is of and the retention say.
+func notedOtherwise(ctx context.Context, db store.DB, table string, seconds int64) (bool, error) {
+	parts, err := count(ctx, db, `SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = ? AND active AND rows > 0
+		AND NOT startsWith(toString(toYYYYMMDD(delete_ttl_info_max - toIntervalSecond(?), 'UTC')), partition)`, table, seconds)
 	if err != nil {
-		return false, fmt.Errorf("read the definition of %s: %w", table, err)
+		return false, fmt.Errorf("read until when parts of %s are kept: %w", table, err)
+	}
+	return parts > 0, nil
+}
+
+func count(ctx context.Context, db store.DB, sql string, args ...any) (n uint64, err error) {
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return 0, err
 	}
 	defer rows.Close()
-	var engine string
 	for rows.Next() {
-		if err := rows.Scan(&engine); err != nil {
-			return false, fmt.Errorf("read the definition of %s: %w", table, err)
+		if err := rows.Scan(&n); err != nil {
+			return 0, err
 		}
 	}
-	return strings.Contains(engine, " TTL "), rows.Err()
+	return n, rows.Err()
 }
+
+// engineOf is a table's engine with its settings, as it would be made.
+func engineOf(ctx context.Context, db store.DB, table string) (engine string, err error) {
+	rows, err := db.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = ?", table)
+	if err != nil {
+		return "", fmt.Errorf("read the definition of %s: %w", table, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&engine); err != nil {
+			return "", fmt.Errorf("read the definition of %s: %w", table, err)
+		}
+	}
+	return engine, rows.Err()
+}
+
+func hasTTL(engine string) bool { return strings.Contains(engine, " TTL ") }

@@ -15,8 +15,14 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// collectEvery is how often what is no longer needed is searched for.
-const collectEvery = time.Hour
+// collectEvery is how often what is no longer needed is searched for: where plans are kept for less than an hour, as
+// often as that.
+func (k Keep) collectEvery() time.Duration {
+	if k.For > 0 {
+		return min(time.Hour, k.For)
+	}
+	return time.Hour
+}
 
 // keyCollect is the lock of the one control plane that collects.
 const keyCollect = "locks/collect"

@@ -118,7 +118,7 @@ func (c *Component) Start(ctx context.Context) error {
 			c.deps.Log.Warn("no change sets taken up", "error", err)
 		}
 	})
-	c.runs.Every(collectEvery, func(ctx context.Context) {
+	c.runs.Every(c.cfg.Keep.collectEvery(), func(ctx context.Context) {
 		if _, err := c.collect(ctx); err != nil && ctx.Err() == nil {
 			c.deps.Log.Warn("old plans not deleted; will try again", "error", err)
 		}

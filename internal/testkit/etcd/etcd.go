@@ -7,10 +7,12 @@ package etcd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -187,4 +189,38 @@ func (s *Server) InUse() (octets int64, known bool) {
 		return 0, false
 	}
 	return s.running.Server.Backend().SizeInUse(), true
+}
+
+// File is the size of its database, free pages included, and Folder that of all it writes.
+func (s *Server) File() (file, folder int64, err error) {
+	err = filepath.WalkDir(s.cfg.Dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			folder += info.Size()
+		}
+		return err
+	})
+	return s.running.Server.Backend().Size(), folder, err
+}
+
+// Use is how many keys there are below a prefix, and how many octets their values have.
+type Use struct{ Keys, Octets int }
+
+// Usage is by the first part of the keys behind /millrace/.
+func (s *Server) Usage(t testing.TB) map[string]Use {
+	t.Helper()
+	r, err := v3rpc.NewQuotaKVServer(s.running.Server).Range(t.Context(), &pb.RangeRequest{Key: []byte{0}, RangeEnd: []byte{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]Use{}
+	for _, kv := range r.GetKvs() {
+		parts := strings.SplitN(strings.TrimPrefix(string(kv.GetKey()), "/millrace/"), "/", 2)
+		u := out[parts[0]]
+		out[parts[0]] = Use{u.Keys + 1, u.Octets + len(kv.GetValue())}
+	}
+	return out
 }

@@ -45,23 +45,28 @@ func snapshot(at time.Time) *topologyv1.TopologySnapshot {
 }
 
 // Tell publishes on the bus what the topology collector would publish of these routers, and waits until the
-// paths service has both routers; paths is its URL, or the gateway's, and client reaches it.
-func Tell(t *testing.T, broker string, client connect.HTTPClient, paths string, at time.Time) {
+// paths service has both routers; paths is its URL, or the gateway's, and client reaches it. Changes make it another
+// network.
+func Tell(t *testing.T, broker string, client connect.HTTPClient, paths string, at time.Time, changes ...func(*topologyv1.TopologySnapshot)) {
 	t.Helper()
 	cfg := bus.DefaultKafkaConfiguration()
 	cfg.Brokers = []string{broker}
-	TellOn(t, cfg, client, paths, at)
+	TellOn(t, cfg, client, paths, at, changes...)
 }
 
 // TellOn is Tell for brokers that want more than an address.
-func TellOn(t *testing.T, cfg bus.KafkaConfiguration, client connect.HTTPClient, paths string, at time.Time) {
+func TellOn(t *testing.T, cfg bus.KafkaConfiguration, client connect.HTTPClient, paths string, at time.Time, changes ...func(*topologyv1.TopologySnapshot)) {
 	t.Helper()
 	b, err := bus.NewKafka(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := b.Publish(t.Context(), bus.TopicTopology, "0.0.0.0", snapshot(at)); err != nil {
+	network := snapshot(at)
+	for _, change := range changes {
+		change(network)
+	}
+	if err := b.Publish(t.Context(), bus.TopicTopology, "0.0.0.0", network); err != nil {
 		t.Fatal(err)
 	}
 	service := pathsv1connect.NewPathsServiceClient(client, paths)

@@ -1,4 +1,4 @@
-package soak
+package plane
 
 import (
 	"fmt"
@@ -13,40 +13,41 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// book is the routers' configuration by the records of change sets. Where a record leaves it open, it may
+// Book is the routers' configuration by the records of change sets. Where a record leaves it open, it may
 // be one of several.
-type book struct {
+type Book struct {
 	mu sync.Mutex
-	// seen is how each change set had ended when it was last read.
-	seen map[string]pushv1.State
+	// Seen is how each change set had ended when it was last read.
+	Seen map[string]pushv1.State
 	// may are the states that a router may be in; there is one as soon as it was looked at.
 	may map[string][]map[string]string
-	// looked counts comparisons of a router with it, wrong are the ones that failed.
-	looked int
-	// octets is the size of all change sets.
-	octets int
-	wrong  []string
+	// Looked counts comparisons of a router with it, Wrong are the ones that failed.
+	Looked int
+	// Octets is the size of all change sets.
+	Octets int
+	Wrong  []string
 }
 
-func newBook() *book {
-	return &book{seen: map[string]pushv1.State{}, may: map[string][]map[string]string{"WR": {{}}, "ER": {{}}}}
+// NewBook is of routers that hold nothing.
+func NewBook() *Book {
+	return &Book{Seen: map[string]pushv1.State{}, may: map[string][]map[string]string{"WR": {{}}, "ER": {{}}}}
 }
 
-// enter takes change sets that have all ended, and returns those that are new to it.
-func (b *book) enter(all []*pushv1.ChangeSet) (fresh []*pushv1.ChangeSet) {
+// Enter takes change sets that have all ended, and returns those that are new to it.
+func (b *Book) Enter(all []*pushv1.ChangeSet) (fresh []*pushv1.ChangeSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all = slices.SortedFunc(slices.Values(all), func(x, y *pushv1.ChangeSet) int { return moved(x).Compare(moved(y)) })
 	for _, cs := range all {
-		was, known := b.seen[cs.GetId()]
+		was, known := b.Seen[cs.GetId()]
 		if known && was == cs.GetState() {
 			continue
 		}
 		if !known {
 			fresh = append(fresh, cs)
-			b.octets += proto.Size(cs)
+			b.Octets += proto.Size(cs)
 		}
-		b.seen[cs.GetId()] = cs.GetState()
+		b.Seen[cs.GetId()] = cs.GetState()
 		for _, d := range cs.GetDevices() {
 			b.move(d, was, cs.GetState())
 		}
@@ -54,8 +55,8 @@ func (b *book) enter(all []*pushv1.ChangeSet) (fresh []*pushv1.ChangeSet) {
 	return fresh
 }
 
-// applied is when a change set began to be sent.
-func applied(cs *pushv1.ChangeSet) time.Time {
+// Applied is when a change set began to be sent.
+func Applied(cs *pushv1.ChangeSet) time.Time {
 	for _, h := range cs.GetHistory() {
 		if h.GetState() == pushv1.State_STATE_APPLYING {
 			return h.GetTime().AsTime()
@@ -70,7 +71,7 @@ func moved(cs *pushv1.ChangeSet) time.Time {
 }
 
 // move is what a change set did to a router, from one end of it to the next.
-func (b *book) move(d *pushv1.DeviceChange, was, is pushv1.State) {
+func (b *Book) move(d *pushv1.DeviceChange, was, is pushv1.State) {
 	before, after := func(e *pushv1.EntryChange) string { return e.GetBefore() }, func(e *pushv1.EntryChange) string { return e.GetAfter() }
 	had := was == pushv1.State_STATE_VERIFIED
 	has, sure := is == pushv1.State_STATE_VERIFIED, is != pushv1.State_STATE_FAILED
@@ -111,13 +112,13 @@ func with(m map[string]string, changes []*pushv1.EntryChange, to func(*pushv1.En
 	return m
 }
 
-// hold compares a router with what it may be.
-func (b *book) hold(router string, entries map[string]string) {
+// Hold compares a router with what it may be.
+func (b *Book) Hold(router string, entries map[string]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.looked++
+	b.Looked++
 	if !slices.ContainsFunc(b.may[router], func(m map[string]string) bool { return maps.EqualFunc(m, entries, configentry.JSONIETF.Equal) }) {
-		b.wrong = append(b.wrong, fmt.Sprintf("%s holds %d entries, and by the records it would be %s", router, len(entries), difference(b.may[router][0], entries)))
+		b.Wrong = append(b.Wrong, fmt.Sprintf("%s holds %d entries, and by the records it would be %s", router, len(entries), difference(b.may[router][0], entries)))
 	}
 	b.may[router] = []map[string]string{entries}
 }

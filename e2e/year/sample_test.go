@@ -1,0 +1,132 @@
+package year
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/testkit/etcd"
+)
+
+// week is how many days there are between two samples.
+const week = 7
+
+// sample is what everything needs after a day.
+type sample struct {
+	day, pairs, flows int
+	// keys of etcd, by the first part.
+	keys map[string]etcd.Use
+	// octets of etcd in use, of its file and of its folder; of the store's folder; of the logs.
+	inUse, file, folder, store, logs int64
+}
+
+// all keys.
+func (s sample) all() (n int) {
+	for _, u := range s.keys {
+		n += u.Keys
+	}
+	return n
+}
+
+// measure reads the processes, and each week the rest as well.
+func (w *world) measure(t *testing.T, n int) {
+	t.Helper()
+	for _, service := range services {
+		w.meters.Sample(service, w.URL(service), float64(n))
+	}
+	if n%week != 0 && n != *days {
+		return
+	}
+	w.rules(n)
+	w.weeks = append(w.weeks, w.sample(t, n))
+	s := w.weeks[len(w.weeks)-1]
+	t.Logf("day %d after %s: %d pairs, %d change sets, %d of them kept, %d keys, %.1f of %.1f MiB of etcd, %.1f MiB in the store, %d wrong", n, time.Since(w.begun).Round(time.Second),
+		s.pairs, w.count.asked, s.keys[changeSets].Keys, s.all(), mib(s.inUse), mib(s.file), mib(s.store), len(w.wrong))
+}
+
+func (w *world) sample(t *testing.T, n int) sample {
+	t.Helper()
+	s := sample{day: n, pairs: len(w.inForce[n-1]), keys: w.Etcd.Usage(t)}
+	var known bool
+	var err error
+	s.inUse, known = w.Etcd.InUse()
+	if s.file, s.folder, err = w.Etcd.File(); err != nil || !known {
+		t.Fatal(err)
+	}
+	if s.flows, err = w.storedFlows(t, w.from, w.End); err != nil {
+		t.Fatal(err)
+	}
+	s.store = size(t, filepath.Join(w.Dir, "data"))
+	logs, err := filepath.Glob(w.logs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range logs {
+		s.logs += size(t, log)
+	}
+	return s
+}
+
+// size of a file, or of all below a folder in which others make and remove files meanwhile; of one with several names
+// once.
+func size(t *testing.T, path string) (octets int64) {
+	t.Helper()
+	seen := map[uint64]bool{}
+	err := filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			if inode := info.Sys().(*syscall.Stat_t).Ino; !seen[inode] {
+				seen[inode] = true
+				octets += info.Size()
+			}
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return octets
+}
+
+// finish waits until push has collected what the last nightly runs made too much, and looks at the store once more.
+func (w *world) finish(t *testing.T) {
+	t.Helper()
+	if w.date(*days).Add(-retention).After(w.from) {
+		w.restart(t, *days)
+	} else {
+		w.retained(t, *days)
+	}
+	for end := time.Now().Add(5 * time.Minute); w.Etcd.Usage(t)[changeSets].Keys > w.mostRecords() && time.Now().Before(end); {
+		time.Sleep(time.Second)
+	}
+	w.weeks = append(w.weeks[:len(w.weeks)-1], w.sample(t, *days))
+}
+
+// changeSets and plans are the prefixes of push's keys.
+const (
+	changeSets = "changes"
+	plans      = "change-contents"
+)
+
+// mostRecords is how many change sets there are at most after a collection: those that are kept by number, and of the
+// older ones those in force, from each of which at least one config entry of a router is.
+func (w *world) mostRecords() int {
+	n := keepRecords
+	for _, r := range w.Plane.Routers {
+		n += len(r.Entries())
+	}
+	return n
+}
