@@ -16,10 +16,10 @@ import (
 )
 
 // collectEvery is how often what is no longer needed is searched for: where plans are kept for less than an hour, as
-// often as that.
+// often as that, and at most every minute, because all records are read for it.
 func (k Keep) collectEvery() time.Duration {
 	if k.For > 0 {
-		return min(time.Hour, k.For)
+		return max(time.Minute, min(time.Hour, k.For))
 	}
 	return time.Hour
 }

@@ -296,7 +296,7 @@ func TestOneCollects(t *testing.T) {
 
 // Plans that are kept for some minutes are not looked for once an hour.
 func TestHowOftenIsCollected(t *testing.T) {
-	for keep, want := range map[time.Duration]time.Duration{0: time.Hour, 10 * time.Minute: 10 * time.Minute, 90 * day: time.Hour} {
+	for keep, want := range map[time.Duration]time.Duration{0: time.Hour, time.Nanosecond: time.Minute, 10 * time.Minute: 10 * time.Minute, 90 * day: time.Hour} {
 		if got := (Keep{For: keep}).collectEvery(); got != want {
 			t.Errorf("with keep.for %s every %s, want %s", keep, got, want)
 		}
