@@ -35,7 +35,9 @@ test("a record says who, what and what came of it", () => {
   expect(whoText(record(1))).toBe("nobody");
   expect(whoText(record(1, { user: "ann", credentialKind: "session" }))).toBe("ann");
   expect(whoText(record(1, { user: "ann", credentialKind: "token", credential: "k3" }))).toBe("ann, token k3");
-  expect(whoText(record(1, { user: "alpha", credentialKind: "service", onBehalf: "ann" }))).toBe("alpha, service, for ann");
+  expect(whoText(record(1, { user: "alpha", credentialKind: "service", onBehalf: "ann" }))).toBe(
+    "alpha, service, for ann",
+  );
   const refused = record(1, { kind: Kind.REFUSED, result: "permission_denied", refusal: "role" });
   expect([resultText(refused), resultTone(refused)]).toEqual(["permission_denied (role)", "bad"]);
   const ended = record(1, { kind: Kind.ENDED, result: "ok" });

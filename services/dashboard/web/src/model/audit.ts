@@ -41,7 +41,12 @@ export const callText = (procedure: string): string => procedure.replace(/^\/mil
 /** Who made a call, and by what. */
 export function whoText(r: Record): string {
   const who = r.user || "nobody";
-  const by = r.credentialKind === "token" ? `${who}, token ${r.credential}` : r.credentialKind === "service" ? `${who}, service` : who;
+  const by =
+    r.credentialKind === "token"
+      ? `${who}, token ${r.credential}`
+      : r.credentialKind === "service"
+        ? `${who}, service`
+        : who;
   return r.onBehalf ? `${by}, for ${r.onBehalf}` : by;
 }
 
