@@ -51,7 +51,8 @@ type inventoryItem struct {
 func (s State) Inventory() string { return filepath.Join(s.Output, "inventory.yaml") }
 
 // writeFiles lays out, below the output folder: scenario.yaml, inventory.yaml,
-// tls/{ca,controller}.*, and agents/<router>/{agent.yaml,tls.*,data/}.
+// tls/{ca,controller}.*, and agents/<router>/{agent.yaml,tls.*,data/}. Routers
+// are new: data/ is empty, whatever a lab before has left there.
 func writeFiles(s *scenario.Scenario, output string) error {
 	if err := os.WriteFile(filepath.Join(output, "scenario.yaml"), s.Text, 0o644); err != nil {
 		return fmt.Errorf("write scenario: %w", err)
@@ -96,7 +97,7 @@ func writeAgent(s *scenario.Scenario, r scenario.Router, output, caFile string, 
 			}
 		}
 	}
-	return errors.Join(os.MkdirAll(c.DataDir, 0o700), ca.issue(r.Name, addr, c.TLS.Cert, c.TLS.Key), writeYAML(path, c))
+	return errors.Join(os.RemoveAll(c.DataDir), os.MkdirAll(c.DataDir, 0o700), ca.issue(r.Name, addr, c.TLS.Cert, c.TLS.Key), writeYAML(path, c))
 }
 
 func writeYAML(path string, v any) error {
