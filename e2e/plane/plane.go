@@ -90,7 +90,7 @@ func New(t *testing.T, o Options) *Plane {
 	if o.Before != nil {
 		o.Before(p.Dir)
 	}
-	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, append([]func(*embed.Config){etcd.Compacted("1m")}, o.Etcd...)...)
+	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, append(o.Etcd, etcd.Compacted("1m"))...)
 	p.EtcdLink = p.Link(t, strings.TrimPrefix(p.Etcd.URL, "http://"))
 	for _, name := range o.Through {
 		p.Links[name] = p.Link(t, strings.TrimPrefix(p.URL(name), "http://"))

@@ -22,8 +22,9 @@ The clock of the machine stands at the end of the year, and nothing shifts it. W
 
 - Rule, window and ageing (30 days) are the defaults: a nightly run counts from the end of its day.
 - The flow store counts ` + "`retention`" + ` from the machine's clock. So it is started again every %[2]d days with 90 days and the time from then to the end of the year; in between it keeps up to 150 days.
-- ` + "`push.keep`" + ` is counted in change sets, which needs no clock: plans of %[3]d (default 200), records of %[4]d (default 5000). ` + "`for`" + ` is a minute, so that push collects every minute instead of every hour.
-- etcd is compacted every ten seconds, which is some nightly runs; ` + "`millrace up`" + ` does it every hour.
+- ` + "`push.keep`" + ` is counted in change sets, which needs no clock: plans of %[3]d (default 200), records of %[4]d (default 5000). ` + "`for`" + ` is five seconds, so that push collects every five seconds instead of every hour.
+  While a change set is under way it leaves what its routers have been given, and here one nearly always is: so each week is measured when it has collected.
+- etcd is compacted at the end of each day; ` + "`millrace up`" + ` does it every hour.
 - Nightly runs with a given end do not advance the schedule, and the effectiveness of days is not evaluated. There is no audit log, because identity is off: it is bounded by ` + "`audit.records`" + `.
 
 `
@@ -44,10 +45,10 @@ func (w *world) report(all []verdict) string {
 		fmt.Fprintf(&rows, "| %s | %s | %s |\n", v.claim, v.found, word)
 	}
 	fmt.Fprintf(&b, "## Verdict\n\nyear: %d of %d hold.\n\n| claim | found | |\n|---|---|---|\n%s\n", hold, len(all), rows.String())
-	b.WriteString("Bounds: a tenth between the largest readings of two quarters, because the number of pairs differs by less; twice for the file of etcd, which never shrinks,\n" +
-		"and where a value finds no run of free pages beside each other takes new ones; of the store a quarter between the least readings, because\n" +
-		"replaced parts stay for eight minutes, and without any drop the quarters would differ by a half; half of a tenth of a goroutine\n" +
-		"or descriptor per day, because what one nightly run in ten leaves behind is at least one; a quarter of the memory of a host of 4 GiB for all processes in a year.\n\n")
+	b.WriteString("Bounds: a quarter between the least readings of two quarters, which are those after old records were deleted and replaced parts had gone, as the machine's clock has it:\n" +
+		"without any deletion they would differ by two fifths at least; twice for the file of etcd, which never shrinks, and where a value finds no run of free pages beside\n" +
+		"each other takes new ones; half of a tenth of a goroutine or descriptor per day, because what one nightly run in ten leaves behind is at least one; a quarter of\n" +
+		"the memory of a host of 4 GiB for all processes in a year.\n\n")
 	w.reportSizes(&b)
 	w.reportKeys(&b)
 	w.reportProcesses(&b)

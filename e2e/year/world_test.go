@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/months"
-	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -35,11 +33,11 @@ const (
 
 // settings are the defaults, but for what has a clock of its own. A year lies in the past, and the clock of the machine
 // at its end: so flows may be old, and the retention is counted from there. Push keeps by number alone; it collects
-// each minute.
+// every five seconds.
 const settings = `alpha: {nightly_at: ""}
 flow: {listen: ["%s"], import_max_age: 20000h}
 flowstore: {retention: %s}
-push: {keep: {changes: %d, for: 1m, records: %d}}`
+push: {keep: {changes: %d, for: 5s, records: %d}}`
 
 // services are all that nightly runs need.
 var services = []string{"flowstore", "flow", "paths", "policy", "push", "alpha", "dashboard"}
@@ -71,6 +69,7 @@ type tally struct {
 	asked, verified, empty, failed, needless int
 	pairsTrue, alpha, found                  int
 	rulesTrue, rulesSeen                     int
+	weeks, bounded                           int
 	added, agedOut, flows, kept              int
 }
 
@@ -92,7 +91,7 @@ func newWorld(t *testing.T, days int, seed uint64) *world {
 		bursts: map[time.Time][]months.Burst{}, batches: map[time.Time][]*flowv1.FlowBatch{}, records: map[time.Time]int{},
 	}
 	w.generate(t, days, seed)
-	w.Plane = plane.New(t, plane.Options{Services: services, Settings: w.settings(w.from), Etcd: []func(*embed.Config){etcd.Compacted("10s")}})
+	w.Plane = plane.New(t, plane.Options{Services: services, Settings: w.settings(w.from)})
 	w.Work = plane.NewWork(http.DefaultClient, w.URL, w.Plane.Routers)
 	tworouters.Tell(t, w.Kafka.Addr, http.DefaultClient, w.URL("paths"), time.Now(), func(s *topologyv1.TopologySnapshot) {
 		s.Nodes[1].Prefixes = append(s.Nodes[1].Prefixes, "198.18.0.0/15")

@@ -191,6 +191,19 @@ func (s *Server) InUse() (octets int64, known bool) {
 	return s.running.Server.Backend().SizeInUse(), true
 }
 
+// Compact lets go of all revisions but the newest of each key, as the compaction of every hour does of what is older.
+func (s *Server) Compact(t testing.TB) {
+	t.Helper()
+	kv := v3rpc.NewQuotaKVServer(s.running.Server)
+	r, err := kv.Range(t.Context(), &pb.RangeRequest{Key: []byte{0}, RangeEnd: []byte{0}, CountOnly: true})
+	if err == nil {
+		_, err = kv.Compact(t.Context(), &pb.CompactionRequest{Revision: r.GetHeader().GetRevision(), Physical: true})
+	}
+	if err != nil && !errors.Is(err, rpctypes.ErrGRPCCompacted) { // it was just then
+		t.Fatal(err)
+	}
+}
+
 // File is the size of its database, free pages included, and Folder that of all it writes.
 func (s *Server) File() (file, folder int64, err error) {
 	err = filepath.WalkDir(s.cfg.Dir, func(_ string, d fs.DirEntry, err error) error {
