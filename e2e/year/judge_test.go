@@ -72,9 +72,10 @@ const (
 	leak = 0.05
 	// yearOfMemory is how much all processes together may grow in a year: a quarter of the smallest host's memory.
 	yearOfMemory = 1 << 30
-	// flat is how much the least reading of the last quarter may be above that of the third. The least is what is left
-	// where old records were just deleted and replaced parts are gone, which is done by the machine's clock: the largest
-	// says how many simulated days fit into a minute. Without any deletion the quarters differ by two fifths at least.
+	// flat is how much the least reading of the last quarter may be above that of the third. The least is what is
+	// left where old records were just deleted and replaced parts are gone, which is done by the machine's clock: the
+	// largest says how many simulated days fit into a minute. Without any deletion the quarters differ by two fifths
+	// at least.
 	flat = 1.25
 	// fragmented is how much the file of etcd may be above what is in use at most: bbolt's file never shrinks, and a
 	// value that finds no run of free pages beside each other takes new ones.

@@ -22,7 +22,7 @@ The clock of the machine stands at the end of the year, and nothing shifts it. W
 
 - Rule, window and ageing (30 days) are the defaults: a nightly run counts from the end of its day.
 - The flow store counts ` + "`retention`" + ` from the machine's clock. So it is started again every %[2]d days with 90 days and the time from then to the end of the year; in between it keeps up to 150 days.
-- ` + "`push.keep`" + ` is counted in change sets, which needs no clock: plans of %[3]d (default 200), records of %[4]d (default 5000). ` + "`for`" + ` is five seconds, so that push collects every five seconds instead of every hour.
+- ` + "`push.keep`" + ` is counted in change sets, which needs no clock: plans of %[3]d (default 200), records of %[4]d (default 5000). ` + "`for`" + ` is a minute, so that push collects every minute instead of every hour.
   While a change set is under way it leaves what its routers have been given, and here one nearly always is: so each week is measured when it has collected.
 - etcd is compacted at the end of each day; ` + "`millrace up`" + ` does it every hour.
 - Nightly runs with a given end do not advance the schedule, and the effectiveness of days is not evaluated. There is no audit log, because identity is off: it is bounded by ` + "`audit.records`" + `.

@@ -33,11 +33,11 @@ const (
 
 // settings are the defaults, but for what has a clock of its own. A year lies in the past, and the clock of the machine
 // at its end: so flows may be old, and the retention is counted from there. Push keeps by number alone; it collects
-// every five seconds.
+// each minute.
 const settings = `alpha: {nightly_at: ""}
 flow: {listen: ["%s"], import_max_age: 20000h}
 flowstore: {retention: %s}
-push: {keep: {changes: %d, for: 5s, records: %d}}`
+push: {keep: {changes: %d, for: 1m, records: %d}}`
 
 // services are all that nightly runs need.
 var services = []string{"flowstore", "flow", "paths", "policy", "push", "alpha", "dashboard"}
