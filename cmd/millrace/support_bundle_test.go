@@ -1,12 +1,9 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/internal/logins"
+	"github.com/millrace/millrace/internal/testkit/archive"
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
@@ -157,23 +155,5 @@ func untar(t *testing.T, file string) map[string]string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[h.Name] = string(text)
-	}
+	return archive.Files(t, f)
 }

@@ -87,7 +87,7 @@ const (
 func (w *world) growth() []verdict {
 	last := w.weeks[len(w.weeks)-1]
 	out := []verdict{{"change sets and plans in etcd are those kept by number and those in force", fmt.Sprintf("%d of %d weeks; at the end %d change sets, at most %d, and %d plans, at most %d",
-		w.count.bounded, w.count.weeks, last.keys[changeSets].Keys, w.mostRecords(), last.keys[plans].Keys, w.mostPlans()), w.count.bounded == w.count.weeks}}
+		w.count.collected, len(w.weeks), last.keys[changeSets].Keys, w.mostRecords(), last.keys[plans].Keys, w.mostPlans()), w.count.collected == len(w.weeks)}}
 	for _, s := range []struct {
 		what string
 		of   func(sample) float64

@@ -2,6 +2,7 @@ package year
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -81,22 +82,12 @@ func (w *world) reportSizes(b *strings.Builder) {
 func (w *world) reportKeys(b *strings.Builder) {
 	last := w.weeks[len(w.weeks)-1]
 	b.WriteString("What there is in etcd at the end, by the first part of the key behind `/millrace/`:\n\n| keys | how many | octets of values | octets each |\n|---|---:|---:|---:|\n")
-	for _, name := range slices.Sorted(keysOf(last)) {
+	for _, name := range slices.Sorted(maps.Keys(last.keys)) {
 		u := last.keys[name]
 		fmt.Fprintf(b, "| `%s` | %d | %d | %d |\n", name, u.Keys, u.Octets, u.Octets/max(1, u.Keys))
 	}
 	record := last.keys[changeSets].Octets / max(1, last.keys[changeSets].Keys)
 	fmt.Fprintf(b, "\nA record of a change set has %d octets here. The defaults keep 5000 of them at most, or those of two years: %.1f MiB where all are of this size.\n\n", record, mib(int64(5000*record)))
-}
-
-func keysOf(s sample) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range s.keys {
-			if !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 func (w *world) reportProcesses(b *strings.Builder) {

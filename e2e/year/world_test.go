@@ -69,7 +69,7 @@ type tally struct {
 	asked, verified, empty, failed, needless int
 	pairsTrue, alpha, found                  int
 	rulesTrue, rulesSeen                     int
-	weeks, bounded                           int
+	collected                                int
 	added, agedOut, flows, kept              int
 }
 

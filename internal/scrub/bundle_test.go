@@ -1,16 +1,15 @@
 package scrub
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/archive"
 )
 
 // written makes a file in a folder of the test.
@@ -72,11 +71,11 @@ func TestBundle(t *testing.T) {
 	b.AddYAML("e", written(t, folder, "e.yaml", "password: x # opensesame\nname: ann\n"))
 	b.AddYAML("f", filepath.Join(folder, "gone.yaml"))
 	b.AddEnd("g", written(t, folder, "g.log", "opensesame\nend\n"))
-	var archive bytes.Buffer
-	if err := b.Write(&archive, "top"); err != nil {
+	var packed bytes.Buffer
+	if err := b.Write(&packed, "top"); err != nil {
 		t.Fatal(err)
 	}
-	got := untar(t, &archive)
+	got := archive.Files(t, &packed)
 	for name, want := range map[string]string{
 		"top/a (removed)": "say (removed)\n", "top/b.missing": "(removed) did not open\n", "top/c": `"name": "ann"`, "top/d.missing": "unsupported type",
 		"top/e": "name: ann", "top/f.missing": "no such file", "top/g": "(removed)\nend\n",
@@ -91,28 +90,5 @@ func TestBundle(t *testing.T) {
 	}
 	if len(got) > 0 {
 		t.Errorf("beside them there are %v", got)
-	}
-}
-
-func untar(t *testing.T, from io.Reader) map[string]string {
-	t.Helper()
-	z, err := gzip.NewReader(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[h.Name] = string(text)
 	}
 }

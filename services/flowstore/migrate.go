@@ -150,18 +150,11 @@ func (m migration) apply(ctx context.Context, db store.DB) error {
 }
 
 func schemaVersion(ctx context.Context, db store.DB) (uint32, error) {
-	rows, err := db.Query(store.Complete(ctx), "SELECT max(version) FROM migrations")
+	version, err := one[uint32](store.Complete(ctx), db, "SELECT max(version) FROM migrations")
 	if err != nil {
 		return 0, fmt.Errorf("read the schema's version: %w", err)
 	}
-	defer rows.Close()
-	var version uint32
-	for rows.Next() {
-		if err := rows.Scan(&version); err != nil {
-			return 0, fmt.Errorf("read the schema's version: %w", err)
-		}
-	}
-	return version, rows.Err()
+	return version, nil
 }
 
 // setRetention is not a migration, because it follows the configuration. What
@@ -203,7 +196,7 @@ const recalculateOnly = "materialize_ttl_recalculate_only"
 // notedOtherwise reports whether a part ends at another time than the day, or
 // month, that it is of and the retention say.
 func notedOtherwise(ctx context.Context, db store.DB, table string, seconds int64) (bool, error) {
-	parts, err := count(ctx, db, `SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = ? AND active AND rows > 0
+	parts, err := one[uint64](ctx, db, `SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = ? AND active AND rows > 0
 		AND NOT startsWith(toString(toYYYYMMDD(delete_ttl_info_max - toIntervalSecond(?), 'UTC')), partition)`, table, seconds)
 	if err != nil {
 		return false, fmt.Errorf("read until when parts of %s are kept: %w", table, err)
@@ -211,33 +204,28 @@ func notedOtherwise(ctx context.Context, db store.DB, table string, seconds int6
 	return parts > 0, nil
 }
 
-func count(ctx context.Context, db store.DB, sql string, args ...any) (n uint64, err error) {
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&n); err != nil {
-			return 0, err
-		}
-	}
-	return n, rows.Err()
-}
-
 // engineOf is a table's engine with its settings, as it would be made.
-func engineOf(ctx context.Context, db store.DB, table string) (engine string, err error) {
-	rows, err := db.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = ?", table)
+func engineOf(ctx context.Context, db store.DB, table string) (string, error) {
+	engine, err := one[string](ctx, db, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = ?", table)
 	if err != nil {
 		return "", fmt.Errorf("read the definition of %s: %w", table, err)
 	}
+	return engine, nil
+}
+
+// one is the value of the last row, or none where there is no row.
+func one[T any](ctx context.Context, db store.DB, sql string, args ...any) (value T, err error) {
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return value, err
+	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := rows.Scan(&engine); err != nil {
-			return "", fmt.Errorf("read the definition of %s: %w", table, err)
+		if err := rows.Scan(&value); err != nil {
+			return value, err
 		}
 	}
-	return engine, rows.Err()
+	return value, rows.Err()
 }
 
 func hasTTL(engine string) bool { return strings.Contains(engine, " TTL ") }

@@ -7,7 +7,6 @@ package etcd
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -204,20 +203,11 @@ func (s *Server) Compact(t testing.TB) {
 	}
 }
 
-// File is the size of its database, free pages included, and Folder that of all it writes.
-func (s *Server) File() (file, folder int64, err error) {
-	err = filepath.WalkDir(s.cfg.Dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			folder += info.Size()
-		}
-		return err
-	})
-	return s.running.Server.Backend().Size(), folder, err
-}
+// File is the size of its database, free pages included.
+func (s *Server) File() (octets int64) { return s.running.Server.Backend().Size() }
+
+// Folder has all that it writes.
+func (s *Server) Folder() string { return s.cfg.Dir }
 
 // Use is how many keys there are below a prefix, and how many octets their values have.
 type Use struct{ Keys, Octets int }
