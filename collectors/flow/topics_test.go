@@ -71,7 +71,8 @@ func newSite(t *testing.T, broker *kafka.Broker, n int) *site {
 	if err := k.Subscribe(t.Context(), bus.TopicFlows, "flowstore", s.store); err != nil {
 		t.Fatal(err)
 	}
-	s.client, err = kgo.NewClient(kgo.SeedBrokers(broker.Addr), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	// A broker says of a topic that was just made that there is none: until it has heard of it the writer asks again.
+	s.client, err = kgo.NewClient(kgo.SeedBrokers(broker.Addr), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		t.Fatal(err)
 	}
