@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -51,8 +52,8 @@ func TestANightlyRunIsReported(t *testing.T) {
 		{"text", true, []string{"p-one", "Nobody knows what waits", "push is away"}},
 	} {
 		mux := http.NewServeMux()
-		mux.Handle(alphav1connect.NewAlphaServiceHandler(nightlyRuns{}))
-		mux.Handle(pushv1connect.NewChangeServiceHandler(oneWaiting{away: c.away}))
+		mux.Handle(alphav1connect.NewAlphaServiceHandler(nightlyRuns{}, rpc.Bounded(rpc.MaxRequest)))
+		mux.Handle(pushv1connect.NewChangeServiceHandler(oneWaiting{away: c.away}, rpc.Bounded(rpc.MaxRequest)))
 		server := httptest.NewServer(mux)
 		var out strings.Builder
 		cmd := alphaCommand()

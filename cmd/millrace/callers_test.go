@@ -249,7 +249,7 @@ func TestWhoShowsATokenElsewhere(t *testing.T) {
 	ca := pki.New(t)
 	refusal := connect.NewError(connect.CodeUnauthenticated, errors.New("no such token"))
 	identity := &authenticator{err: refusal}
-	route, handler := identityv1connect.NewIdentityServiceHandler(identity)
+	route, handler := identityv1connect.NewIdentityServiceHandler(identity, rpc.Bounded(rpc.MaxRequest))
 	base := securePort(t, ca, "identity", "on", dashboard.Mount{Path: route, Handler: handler})
 	for name, tt := range map[string]struct {
 		certificate, token string

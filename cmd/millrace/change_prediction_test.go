@@ -51,7 +51,7 @@ func TestCreateFollowsUntilThePredictionIsThere(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			service := &looked{answers: tc.answers}
 			mux := http.NewServeMux()
-			mux.Handle(pushv1connect.NewChangeServiceHandler(service))
+			mux.Handle(pushv1connect.NewChangeServiceHandler(service, rpc.Bounded(rpc.MaxRequest)))
 			local := rpc.NewLocal(mux)
 			defer local.Close()
 			var progress strings.Builder

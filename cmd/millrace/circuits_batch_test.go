@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/rpc"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -47,7 +48,7 @@ func (s *batchesOf) RequestAll(_ context.Context, r *connect.Request[circuitsv1.
 func TestCircuitsOfOneRequest(t *testing.T) {
 	s := &batchesOf{}
 	mux := http.NewServeMux()
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s, rpc.Bounded(rpc.MaxRequest)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	daily := &circuitsv1.Repeat{Every: circuitsv1.Every_EVERY_DAY, Times: 3, TimeZone: "Europe/Berlin"}

@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -51,7 +52,7 @@ func (s *maintenanceOf) RemoveMaintenance(_ context.Context, r *connect.Request[
 func TestCircuitsMaintenance(t *testing.T) {
 	s := &maintenanceOf{}
 	mux := http.NewServeMux()
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s, rpc.Bounded(rpc.MaxRequest)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	for _, c := range []struct {

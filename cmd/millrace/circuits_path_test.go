@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/rpc"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -17,7 +18,7 @@ import (
 func TestCircuitsRequestSaysWhatItWantsOfItsPath(t *testing.T) {
 	s := &circuitsOf{}
 	mux := http.NewServeMux()
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s, rpc.Bounded(rpc.MaxRequest)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	cmd := root()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/rpc"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -69,7 +70,7 @@ func (s *circuitsOf) Request(_ context.Context, r *connect.Request[circuitsv1.Re
 func TestCircuitsRequest(t *testing.T) {
 	s := &circuitsOf{}
 	mux := http.NewServeMux()
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s, rpc.Bounded(rpc.MaxRequest)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	run := func(args ...string) (string, int) {
@@ -138,7 +139,7 @@ func TestCircuitsScavenger(t *testing.T) {
 func TestCircuitsModify(t *testing.T) {
 	s := &circuitsOf{}
 	mux := http.NewServeMux()
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s, rpc.Bounded(rpc.MaxRequest)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	end := timestamppb.New(night.AsTime().Add(time.Hour))

@@ -81,10 +81,10 @@ func answering(api string) http.Handler {
 		if !c.Streams {
 			mux.Handle(c.Procedure, connect.NewUnaryHandler(c.Procedure, func(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[emptypb.Empty], error) {
 				return connect.NewResponse(&emptypb.Empty{}), nil
-			}))
+			}, rpc.Bounded(rpc.MaxRequest)))
 			continue
 		}
-		mux.Handle(c.Procedure, connect.NewBidiStreamHandler(c.Procedure, func(context.Context, *connect.BidiStream[emptypb.Empty, emptypb.Empty]) error { return nil }))
+		mux.Handle(c.Procedure, connect.NewBidiStreamHandler(c.Procedure, func(context.Context, *connect.BidiStream[emptypb.Empty, emptypb.Empty]) error { return nil }, rpc.Bounded(rpc.MaxRequest)))
 	}
 	return mux
 }

@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	splitv1 "github.com/millrace/millrace/proto/gen/millrace/split/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/split/v1/splitv1connect"
 )
@@ -39,7 +40,7 @@ func (d splitDecisions) Advise(_ context.Context, r *connect.Request[splitv1.Adv
 func runSplit(t *testing.T, d splitDecisions, args ...string) (string, error) {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.Handle(splitv1connect.NewSplitServiceHandler(d))
+	mux.Handle(splitv1connect.NewSplitServiceHandler(d, rpc.Bounded(rpc.MaxRequest)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	var out strings.Builder

@@ -81,7 +81,7 @@ func (r *realRouter) serve(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages, mux := bus.NewMemory(), http.NewServeMux()
-	mux.Handle(policyv1connect.NewPolicyServiceHandler(&planner{plan: lspPlan(t)}))
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(&planner{plan: lspPlan(t)}, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	p, err := push.New(push.DefaultConfiguration(), push.Dependencies{
 		Inventory: inventory, State: etcd.Store(), Bus: messages, Log: slog.New(slog.DiscardHandler),

@@ -237,9 +237,9 @@ func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
 	t.Helper()
 	r := &rig{neighbours: &neighbours{}, now: noon.Add(12 * time.Hour)}
 	mux := http.NewServeMux()
-	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(r.neighbours))
-	mux.Handle(pushv1connect.NewChangeServiceHandler(r.neighbours))
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(&r.bookings))
+	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(r.neighbours, rpc.Bounded(rpc.MaxRequest)))
+	mux.Handle(pushv1connect.NewChangeServiceHandler(r.neighbours, rpc.Bounded(rpc.MaxRequest)))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(&r.bookings, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	b := bus.NewMemory()
 	t.Cleanup(func() { b.Close(); local.Close() })

@@ -105,7 +105,7 @@ func newLiveUnder(t *testing.T, of policy.Configuration, configure ...func(*push
 		Vendors: driver.Vendors{device.OSMillrace: {Encoding: configentry.JSONIETF, Opener: driveroc.Opener{Credentials: certs.Client}}},
 	})
 	must(t, err)
-	w.mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(asked{w: w}))
+	w.mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(asked{w: w}, rpc.Bounded(rpc.MaxRequest)))
 	for _, c := range []interface {
 		Handler() (string, http.Handler)
 		Start(context.Context) error

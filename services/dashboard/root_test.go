@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/rpc"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -43,7 +44,7 @@ type rig struct {
 func start(t *testing.T, ln net.Listener) *rig {
 	t.Helper()
 	r := &rig{bus: bus.NewMemory(), changes: &changes{}}
-	path, handler := pushv1connect.NewChangeServiceHandler(r.changes)
+	path, handler := pushv1connect.NewChangeServiceHandler(r.changes, rpc.Bounded(rpc.MaxRequest))
 	registry := prometheus.NewRegistry()
 	cfg := DefaultConfiguration()
 	cfg.Listen = "127.0.0.1:0"

@@ -62,7 +62,7 @@ func startWithCircuits(t *testing.T, b *booked) (policyv1connect.PolicyServiceCl
 	t.Helper()
 	client, c := startWith(t, DefaultConfiguration())
 	mux := http.NewServeMux()
-	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(b))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(b, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close() })
 	c.deps.Circuits = circuitsv1connect.NewCircuitsServiceClient(local.Client(), rpc.LocalURL)

@@ -101,7 +101,7 @@ func startWith(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) (policyv
 	}
 	mux.Handle(graph.Handler())
 	mux.Handle(c.Handler())
-	mux.Handle(alphav1connect.NewAlphaServiceHandler(fixedPairs{pairs: pairs}))
+	mux.Handle(alphav1connect.NewAlphaServiceHandler(fixedPairs{pairs: pairs}, rpc.Bounded(rpc.MaxRequest)))
 	if err := graph.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func worldAround(t *testing.T, r *realRouter, creds *tls.Config) *world {
 	w := &world{t: t, routers: map[string]*pushtest.Router{}, plans: &plans{full: []*policyv1.RouterPlan{realPlan(t)}}, cfg: DefaultConfiguration()}
 	b := bus.NewMemory()
 	mux := http.NewServeMux()
-	mux.Handle(policyv1connect.NewPolicyServiceHandler(w.plans))
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(w.plans, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close(); b.Close() })
 	w.deps = Dependencies{

@@ -60,7 +60,7 @@ func watching(t *testing.T) (*world, *counters) {
 	t.Helper()
 	w, flows := newWorld(t), &counters{}
 	mux := http.NewServeMux()
-	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(flows))
+	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(flows, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close() })
 	w.stop()

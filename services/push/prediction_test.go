@@ -46,7 +46,7 @@ func predictingWorld(t *testing.T) (*world, *policyv1.RouterPlan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(counted{}))
+	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(counted{}, rpc.Bounded(rpc.MaxRequest)))
 	mux.Handle(c.Handler())
 	w.stop()
 	w.deps.Twin = twinv1connect.NewTwinServiceClient(local.Client(), rpc.LocalURL)

@@ -42,7 +42,7 @@ func slowWorld(t *testing.T, timeout time.Duration) (*world, slow) {
 	w := newWorld(t)
 	s := slow{make(chan *twinv1.PredictRequest, 1), make(chan *twinv1.PredictResponse, 1)}
 	mux := http.NewServeMux()
-	mux.Handle(twinv1connect.NewTwinServiceHandler(s))
+	mux.Handle(twinv1connect.NewTwinServiceHandler(s, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close() })
 	w.stop()

@@ -248,7 +248,7 @@ func newWorld(t *testing.T, onJunos ...string) *world {
 	}
 	b := bus.NewMemory()
 	mux := http.NewServeMux()
-	mux.Handle(policyv1connect.NewPolicyServiceHandler(w.plans))
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(w.plans, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close(); b.Close() })
 	w.deps = Dependencies{

@@ -201,9 +201,9 @@ func newNeighbours() *neighbours {
 func newRig(t *testing.T, n *neighbours, s *state.Store) *rig {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.Handle(policyv1connect.NewPolicyServiceHandler(n))
-	mux.Handle(pushv1connect.NewChangeServiceHandler(n))
-	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(n))
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(n, rpc.Bounded(rpc.MaxRequest)))
+	mux.Handle(pushv1connect.NewChangeServiceHandler(n, rpc.Bounded(rpc.MaxRequest)))
+	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(n, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { _ = local.Close() })
 	b := bus.NewMemory()

@@ -33,7 +33,7 @@ func client(t *testing.T, flows flowv1connect.FlowStoreServiceHandler, change fu
 	t.Cleanup(func() { _ = local.Close() })
 	deps := Dependencies{}
 	if flows != nil {
-		mux.Handle(flowv1connect.NewFlowStoreServiceHandler(flows))
+		mux.Handle(flowv1connect.NewFlowStoreServiceHandler(flows, rpc.Bounded(rpc.MaxRequest)))
 		deps.Flows = flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL)
 	}
 	c, err := New(cfg, deps)

@@ -95,8 +95,8 @@ func (a *agent) up(t *testing.T) {
 	}
 	a.address = l.Addr().String()
 	mux := http.NewServeMux()
-	mux.Handle(vpnv1connect.NewVpnServiceHandler(a))
-	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(a))
+	mux.Handle(vpnv1connect.NewVpnServiceHandler(a, rpc.Bounded(rpc.MaxRequest)))
+	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(a, rpc.Bounded(rpc.MaxRequest)))
 	a.server = &http.Server{Handler: mux, TLSConfig: a.tls}
 	go a.server.ServeTLS(l, "", "") //nolint:errcheck // ends with down
 }
@@ -204,7 +204,7 @@ func newWorld(t *testing.T) *world {
 	if err := b.Subscribe(t.Context(), bus.TopicEvents, "test", w.said.take); err != nil {
 		t.Fatal(err)
 	}
-	_, h := pathsv1connect.NewPathsServiceHandler(w.paths)
+	_, h := pathsv1connect.NewPathsServiceHandler(w.paths, rpc.Bounded(rpc.MaxRequest))
 	local := rpc.NewLocal(h)
 	t.Cleanup(func() { _ = local.Close() })
 	w.deps = Dependencies{

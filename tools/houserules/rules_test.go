@@ -68,8 +68,9 @@ func TestRules(t *testing.T) {
 		}, []string{"docs/adr/0002-c.md has the number of docs/adr/0002-b.md", "docs/adr/0003-d.md does not begin with"}},
 
 		{"handlers with and without a bound", bounded, map[string]string{
-			"services/x/a.go": "package x\n\nvar a, b = xconnect.NewXServiceHandler(s, rpc.Bounded(1)), xconnect.NewXServiceHandler(s, connect.WithRecover(nil))\n",
-		}, []string{"services/x/a.go:3: NewXServiceHandler without rpc.Bounded"}},
+			"services/x/a.go":      "package x\n\nvar a, b = xconnect.NewXServiceHandler(s, rpc.Bounded(1)), xconnect.NewXServiceHandler(s, connect.WithRecover(nil))\n",
+			"services/x/a_test.go": "package x\n\nvar c = xconnect.NewXServiceHandler(s)\n",
+		}, []string{"services/x/a.go:3: NewXServiceHandler without rpc.Bounded", "services/x/a_test.go:3: NewXServiceHandler without rpc.Bounded"}},
 
 		{"tests with a lab: under the lock by pattern, by command, and not", labs, map[string]string{
 			"Makefile":          "LAB := -e '/e2e/a$$'\n\ntest:\n\t@go test ./e2e/c\n\t@flock $(LAB_LOCK) go test ./e2e/b\n",
