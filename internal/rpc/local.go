@@ -50,12 +50,27 @@ func NewLocal(handler http.Handler) *Local {
 func (l *Local) Client() *http.Client {
 	h2 := new(http.Protocols)
 	h2.SetUnencryptedHTTP2(true)
-	c := &http.Client{Transport: trace.Transport(&http.Transport{DialContext: l.pipes.dial, Protocols: h2})}
+	c := &http.Client{Transport: trace.Transport(uncompressed{&http.Transport{DialContext: l.pipes.dial, Protocols: h2, DisableCompression: true}})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clients = append(l.clients, c)
 	return c
 }
+
+// uncompressed asks for answers as they are: in memory there is nothing to be saved by compressing them.
+type uncompressed struct{ next *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (u uncompressed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for _, offer := range []string{"Accept-Encoding", "Connect-Accept-Encoding", "Grpc-Accept-Encoding"} {
+		r.Header.Del(offer)
+	}
+	return u.next.RoundTrip(r)
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (u uncompressed) CloseIdleConnections() { u.next.CloseIdleConnections() }
 
 // Close ends all connections; requests under way fail and their contexts end.
 func (l *Local) Close() error {

@@ -15,6 +15,8 @@ import (
 
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
 const echoProcedure = "/test.Echo/Bidi"
@@ -182,5 +184,24 @@ func TestLocalCloseEndsStreamsAndRefusesCalls(t *testing.T) {
 	}
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a call after Close: got %v, want it refused at once", err)
+	}
+}
+
+func TestLocalAnswersAreNotCompressed(t *testing.T) {
+	_, handler := flowv1connect.NewFlowStoreServiceHandler(seen{pairs: 1000}, Bounded(MaxRequest))
+	encodings := make(chan string, 1)
+	l := NewLocal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r)
+		encodings <- w.Header().Get("Content-Encoding") + w.Header().Get("Grpc-Encoding")
+	}))
+	defer l.Close()
+	for name, option := range map[string]connect.ClientOption{"Connect": connect.WithClientOptions(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb()} {
+		got, err := flowv1connect.NewFlowStoreServiceClient(l.Client(), LocalURL, option).LastSeen(t.Context(), connect.NewRequest(&flowv1.LastSeenRequest{}))
+		if err != nil || len(got.Msg.GetPairs()) != 1000 {
+			t.Fatalf("%s: %d pairs, %v", name, len(got.Msg.GetPairs()), err)
+		}
+		if encoding := <-encodings; encoding != "" {
+			t.Errorf("%s: compressed by %s", name, encoding)
+		}
 	}
 }
