@@ -267,13 +267,7 @@ func TestWhatIsSaidIsSaidOnce(t *testing.T) {
 	r.heard(t, "split-blind")
 	r.change(func(n *neighbours) { later(30 * time.Second)(n); n.silent = false; n.split.Follow = "off" })
 	r.decides(t)
-	held := 0
-	for _, e := range r.events {
-		if e.GetCode() == "split-held" {
-			held++
-		}
-	}
-	if held != 1 || len(n.created) > 0 {
+	if held := r.count("split-held"); held != 1 || len(n.created) > 0 {
 		t.Errorf("said %d times; %d change sets", held, len(n.created))
 	}
 }

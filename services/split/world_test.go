@@ -179,6 +179,18 @@ func (r *rig) heard(t *testing.T, code string) (out *eventv1.Event) {
 	return out
 }
 
+// count is of the events of a kind that were heard until now.
+func (r *rig) count(code string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.GetCode() == code {
+			n++
+		}
+	}
+	return n
+}
+
 func store(t *testing.T) *state.Store {
 	t.Helper()
 	e := state.NewEmbedded(t.TempDir(), state.UnsafeNoFsync)

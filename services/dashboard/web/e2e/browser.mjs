@@ -12,18 +12,25 @@ const flags = [
   "--disable-sync",
 ];
 
-/** Runs work(page) on a page that fails the run on errors of its own, and closes the browser in any case. */
+const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
+
+let kept;
+
+/** Has one Chromium for all pages, whose start takes longer than most of what they do, until what it gives is called. */
+export async function keepBrowser() {
+  kept = await launch();
+  return () => kept.close();
+}
+
+/** Runs work(page) on a page that shares nothing with others and fails the run on errors of its own. */
 export async function withPage({ width, height, dark }, work) {
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: flags,
+  const browser = kept ?? (await launch());
+  const page = await browser.newPage({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    reducedMotion: "reduce",
   });
   try {
-    const page = await browser.newPage({
-      viewport: { width, height },
-      colorScheme: dark ? "dark" : "light",
-      reducedMotion: "reduce",
-    });
     const errors = [];
     page.on("pageerror", (e) => errors.push(String(e)));
     page.on("console", (m) => {
@@ -33,7 +40,7 @@ export async function withPage({ width, height, dark }, work) {
     if (errors.length > 0) throw new Error(`the page had errors:\n${errors.join("\n")}`);
     return result;
   } finally {
-    await browser.close();
+    await (kept ? page : browser).close();
   }
 }
 

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { apidocsScenarios } from "./apidocs.mjs";
+import { keepBrowser } from "./browser.mjs";
 import { circuitScenarios } from "./circuits.mjs";
 import { guardScenarios } from "./guards.mjs";
 import { loginScenarios } from "./login.mjs";
@@ -47,6 +48,7 @@ async function serve(flags) {
 }
 
 let failed = 0;
+const closeBrowser = await keepBrowser();
 try {
   await run("go", ["build", "-o", binary, "./services/dashboard/fixture"]);
   for (const { name, flags, play } of [
@@ -69,6 +71,7 @@ try {
     }
   }
 } finally {
+  await closeBrowser();
   rmSync(scratch, { recursive: true });
 }
 process.exitCode = failed > 0 ? 1 : 0;
