@@ -46,7 +46,7 @@ func TestWhatOnlyGrowsIsRefused(t *testing.T) {
 	}
 }
 
-// seen answers with as many pairs as it is.
+// seen answers LastSeen with a number of pairs.
 type seen struct {
 	flowv1connect.UnimplementedFlowStoreServiceHandler
 	pairs int

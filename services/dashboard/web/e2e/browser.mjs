@@ -16,7 +16,7 @@ const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "
 
 let kept;
 
-/** Has one Chromium for all pages, whose start takes longer than most of what they do, until what it gives is called. */
+/** Keeps one Chromium for all pages, because its start takes longer than most of what they do; returns what closes it. */
 export async function keepBrowser() {
   kept = await launch();
   return () => kept.close();

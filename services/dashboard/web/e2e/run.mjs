@@ -48,8 +48,9 @@ async function serve(flags) {
 }
 
 let failed = 0;
-const closeBrowser = await keepBrowser();
+let closeBrowser;
 try {
+  closeBrowser = await keepBrowser();
   await run("go", ["build", "-o", binary, "./services/dashboard/fixture"]);
   for (const { name, flags, play } of [
     ...scenarios,
@@ -71,7 +72,7 @@ try {
     }
   }
 } finally {
-  await closeBrowser();
+  await closeBrowser?.();
   rmSync(scratch, { recursive: true });
 }
 process.exitCode = failed > 0 ? 1 : 0;
