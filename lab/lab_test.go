@@ -94,7 +94,7 @@ func TestLabOnThisKernel(t *testing.T) {
 		}
 		for _, v := range s.Judge(Metrics(r)) {
 			if !v.Pass {
-				t.Error(v)
+				t.Errorf("%v; seconds of the transfer: %+v", v, r.Applications[1].TCP.Intervals)
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/services/policy/document"
@@ -15,17 +16,27 @@ import (
 var errNoPolicy = errors.New("no such policy")
 
 // library finds policies by name. Files are read at every use: an edit counts
-// from the next plan on.
+// from the next plan on. What has not changed is not parsed again.
 type library struct {
 	files fs.FS
 	where string
+
+	mu     sync.Mutex
+	parsed map[string]parsedFile
+}
+
+// parsedFile is a file without problems. Its policy is shared by all who ask for it, so nobody writes to it.
+type parsedFile struct {
+	text   string
+	policy *document.Policy
 }
 
 func newLibrary(dir string) *library {
-	if dir == "" {
-		return &library{files: policies.Files, where: "the shipped policies"}
+	l := &library{files: policies.Files, where: "the shipped policies", parsed: map[string]parsedFile{}}
+	if dir != "" {
+		l.files, l.where = os.DirFS(dir), dir
 	}
-	return &library{files: os.DirFS(dir), where: dir}
+	return l
 }
 
 // all reads every file; two files with one policy name are an error.
@@ -40,8 +51,8 @@ func (l *library) all() (map[string]*document.Policy, []string, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("read policy %s: %w", file, err)
 		}
-		p, problems := document.Parse(file, string(text))
-		if err := document.Join(problems); err != nil {
+		p, err := l.parse(file, string(text))
+		if err != nil {
 			return nil, nil, err
 		}
 		if other, twice := in[p.Name]; twice {
@@ -50,6 +61,20 @@ func (l *library) all() (map[string]*document.Policy, []string, error) {
 		byName[p.Name], in[p.Name], names = p, file, append(names, p.Name)
 	}
 	return byName, names, nil
+}
+
+func (l *library) parse(file, text string) (*document.Policy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.parsed[file]; ok && known.text == text {
+		return known.policy, nil
+	}
+	p, problems := document.Parse(file, text)
+	if err := document.Join(problems); err != nil {
+		return nil, err
+	}
+	l.parsed[file] = parsedFile{text: text, policy: p}
+	return p, nil
 }
 
 func (l *library) names() ([]string, error) {
