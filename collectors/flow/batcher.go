@@ -67,6 +67,7 @@ type outgoing struct {
 	exporter netip.Addr
 	block    *flowrecord.Block
 	hours    []exporter.Hour
+	tags     []*flowv1.FlowTag // what a host said of its flows: then exporter is the host, and there are no records
 	// id is that of a batch that comes again until the bus has it; empty: it comes once. took is called when the bus
 	// has the message, and kept tells when it outlives every process; both are nil where nobody asks.
 	id   string
@@ -78,8 +79,8 @@ type outgoing struct {
 // the sockets are not read, and what the kernel then drops is counted there. One read of each socket comes on top.
 const maxHeld = 250_000
 
-// weight is in records; an hour has about the size of one.
-func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) }
+// weight is in records; an hour has about the size of one, and so has a tag.
+func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) + len(o.tags) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, most: maxHeld, instance: rand.Text()}
@@ -257,7 +258,7 @@ const retryPause = 200 * time.Millisecond
 
 // publishOne tries until the bus takes the batch or the collector is stopped.
 func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
-	message := &flowv1.FlowBatch{BatchId: batch.id, Quality: hoursToProto(batch.hours, b.instance)}
+	message := &flowv1.FlowBatch{BatchId: batch.id, Quality: hoursToProto(batch.hours, b.instance), Tags: batch.tags}
 	if message.BatchId == "" {
 		message.BatchId = fmt.Sprintf("%s-%d", b.instance, b.count.Add(1))
 	}
@@ -275,6 +276,7 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 		err := b.send(ctx, batch, message)
 		if err == nil {
 			b.metrics.published.Add(float64(records))
+			b.metrics.fireflies.Add(float64(len(batch.tags)))
 			b.published.Add(uint64(records))
 			if batch.took != nil {
 				batch.took()
@@ -287,7 +289,8 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 		if ctx.Err() != nil {
 			b.metrics.unpublished.Add(float64(records))
 			b.unpublished.Add(uint64(records))
-			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", records, "error", err)
+			b.metrics.fireflyDrops.WithLabelValues("unpublished").Add(float64(len(batch.tags)))
+			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", records, "fireflies", len(batch.tags), "error", err)
 			return
 		}
 		b.warn(err)

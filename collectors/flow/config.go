@@ -37,6 +37,8 @@ type Configuration struct {
 	State string `yaml:"state"`
 	// Topics of Kafka that are read beside the listening addresses. Default none.
 	Topics []TopicConfiguration `yaml:"topics"`
+	// Fireflies tell whose transfers are and what for.
+	Fireflies FireflyConfiguration `yaml:"fireflies"`
 	// Exporters is what to expect of them.
 	Exporters exporter.Configuration `yaml:"exporters"`
 }
@@ -65,7 +67,7 @@ func DefaultConfiguration() Configuration {
 // what they need, a read of each socket, and what is remembered of exporters. The first socket's datagrams are in what
 // an idle process has.
 func (c Configuration) Memory() int64 {
-	more := int64(max(0, len(c.Listen)*c.Workers-1))
+	more := int64(max(0, len(c.Listen)*c.Workers-1) + len(c.Fireflies.Listen))
 	topics := int64(len(c.Topics)) * (topic.Memory(c.BatchRecords) + recordsMemory(c.BatchRecords))
 	return recordsMemory(maxHeld+readRecords) + more*(recordsMemory(readRecords)+readBatch*maxDatagram) + topics + c.Exporters.Memory()
 }
@@ -92,6 +94,9 @@ const (
 // Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	if err := checkTopics(c.Topics); err != nil {
+		return err
+	}
+	if err := c.Fireflies.Validate(); err != nil {
 		return err
 	}
 	seen := map[netip.AddrPort]bool{} // with port 0 as well: the metrics' label `listen` has addresses as configured

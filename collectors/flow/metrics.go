@@ -15,6 +15,8 @@ type metrics struct {
 	unpublished prometheus.Counter
 	// topicMessages and topicDrops are by topic, and the latter by reason.
 	topicMessages, topicDrops *prometheus.CounterVec
+	fireflies                 prometheus.Counter
+	fireflyDrops              *prometheus.CounterVec // by reason
 }
 
 func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
@@ -32,8 +34,14 @@ func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
 	m.topicDrops = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: metricPrefix + "topic_drops_total", Help: "Messages of a topic that gave no flow record.",
 	}, []string{"topic", "reason"})
+	m.fireflies = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: metricPrefix + "fireflies_total", Help: "Fireflies given to the bus.",
+	})
+	m.fireflyDrops = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: metricPrefix + "firefly_drops_total", Help: "Fireflies not taken, and those that the bus did not take before the collector was stopped.",
+	}, []string{"reason"})
 	if reg != nil {
-		reg.MustRegister(m.published, m.unpublished, m.topicMessages, m.topicDrops, qualityCollector{c})
+		reg.MustRegister(m.published, m.unpublished, m.topicMessages, m.topicDrops, m.fireflies, m.fireflyDrops, qualityCollector{c})
 	}
 	return m
 }
@@ -70,7 +78,7 @@ func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, n uint64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
-	for _, s := range slices.Concat(q.c.counts...) {
+	for _, s := range append(slices.Concat(q.c.counts...), q.c.fireflies.counts...) {
 		counter(descSocket, s.drops.Load(), s.listen, strconv.Itoa(s.worker))
 	}
 	for _, s := range q.c.sources {

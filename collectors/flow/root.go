@@ -1,9 +1,9 @@
 // Package flow is the flow collector.
 //
 // In: NetFlow v5, v9, IPFIX and sFlow v5 datagrams from routers over UDP, records that
-// other collectors write to topics of Kafka, and records read from nfcapd files. Out:
-// FlowBatch on the bus, keyed by exporter, with what each hour of the exporter lacks, and
-// each exporter's health at the moment.
+// other collectors write to topics of Kafka, records read from nfcapd files, and hosts'
+// fireflies. Out: FlowBatch on the bus, keyed by exporter, with what each hour of the
+// exporter lacks, or by host, with its tags, and each exporter's health at the moment.
 // Next: services/flowstore.
 package flow
 
@@ -54,8 +54,10 @@ type Component struct {
 	batcher *batcher
 	sockets []*socket
 	sources []*source
-	counts  [][]*socketCounts // of each listening address, by worker
-	own     ownHours
+	// fireflies are what hosts say of their transfers.
+	fireflies *fireflies
+	counts    [][]*socketCounts // of each listening address, by worker
+	own       ownHours
 	// strangers is how many datagrams of unlisted addresses were logged.
 	strangers uint64
 	events    *events.Publisher
@@ -81,6 +83,10 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 			counts = append(counts, &socketCounts{listen: address, worker: w})
 		}
 		c.counts = append(c.counts, counts)
+	}
+	var err error
+	if c.fireflies, err = newFireflies(c, cfg.Fireflies); err != nil {
+		return nil, err
 	}
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
@@ -123,6 +129,9 @@ func (c *Component) Start(ctx context.Context) error {
 		c.sockets = append(c.sockets, sockets...)
 		c.deps.Log.Info("listening for flows", "address", sockets[0].address().String(), "workers", len(sockets), "receive_buffer_bytes", sockets[0].receiveBuffer())
 	}
+	if err := c.fireflies.listen(ctx); err != nil {
+		return errors.Join(err, closeAll(c.sockets), closeAll(c.fireflies.sockets))
+	}
 	publish, abort := context.WithCancel(context.WithoutCancel(ctx))
 	c.abort = abort
 	c.publisher.Go(func() { c.batcher.publish(publish) })
@@ -138,6 +147,9 @@ func (c *Component) Start(ctx context.Context) error {
 	}
 	for _, s := range c.sockets {
 		c.loops.Go(func(context.Context) { c.receive(s) })
+	}
+	for _, s := range c.fireflies.sockets {
+		c.loops.Go(func(context.Context) { c.fireflies.receive(s) })
 	}
 	for _, s := range c.sources {
 		c.loops.Go(s.reader.Run)
@@ -214,7 +226,7 @@ func (c *Component) Stop(ctx context.Context) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, c.abort)()
-	err := closeAll(c.sockets)
+	err := errors.Join(closeAll(c.sockets), closeAll(c.fireflies.sockets))
 	// The end of ctx aborts publishing, which lets the loops end. They
 	// must, because the channel they fill is closed next.
 	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))

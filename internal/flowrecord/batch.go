@@ -19,6 +19,8 @@ type Batch struct {
 	Refused int
 	// Hours are what the message says of whole hours.
 	Hours []*flowv1.HourQuality
+	// Tags are what a host says of its flows.
+	Tags []*flowv1.FlowTag
 }
 
 // Records are those of the block; the pointer is valid until the next one.
@@ -39,7 +41,7 @@ func DecodeBatch(raw []byte) (Batch, error) {
 	if err := proto.Unmarshal(raw, m); err != nil {
 		return Batch{}, fmt.Errorf("flow batch: %w", err)
 	}
-	b := Batch{ID: m.GetBatchId(), Block: &Block{}, Hours: m.GetQuality()}
+	b := Batch{ID: m.GetBatchId(), Block: &Block{}, Hours: m.GetQuality(), Tags: m.GetTags()}
 	if len(m.GetBlock()) > 0 {
 		block, err := ReadNative(m.GetBlock())
 		if err != nil {

@@ -34,6 +34,7 @@ const (
 	colPackets
 	colSamplingRate
 	colSource
+	colFlowLabel
 	columns
 )
 
@@ -54,8 +55,11 @@ var Columns = [columns]Column{
 	colProtocol: {"protocol", "UInt8", 1}, colTOS: {"tos", "UInt8", 1}, colTCPFlags: {"tcp_flags", "UInt16", 2},
 	colInIf: {"in_if", "UInt32", 4}, colOutIf: {"out_if", "UInt32", 4},
 	colBytes: {"bytes", "UInt64", 8}, colPackets: {"packets", "UInt64", 8}, colSamplingRate: {"sampling_rate", "UInt64", 8},
-	colSource: {"source", "UInt8", 1},
+	colSource: {"source", "UInt8", 1}, colFlowLabel: {"flow_label", "UInt32", 4},
 }
+
+// added are columns that a block of an earlier version lacks: all their values are 0.
+var added = [columns]bool{colFlowLabel: true}
 
 // rowBytes is what a record takes.
 var rowBytes = func() (n int) {
@@ -98,6 +102,7 @@ func (b *Block) Append(r *Record) {
 	le.PutUint32(b.data[colDomain][4*i:], r.Domain)
 	le.PutUint32(b.data[colInIf][4*i:], r.InIf)
 	le.PutUint32(b.data[colOutIf][4*i:], r.OutIf)
+	le.PutUint32(b.data[colFlowLabel][4*i:], r.FlowLabel)
 	le.PutUint16(b.data[colSrcPort][2*i:], r.SrcPort)
 	le.PutUint16(b.data[colDstPort][2*i:], r.DstPort)
 	le.PutUint16(b.data[colTCPFlags][2*i:], r.TCPFlags)
@@ -137,6 +142,7 @@ func (b *Block) Record(i int) Record {
 		InIf: le.Uint32(b.data[colInIf][4*i:]), OutIf: le.Uint32(b.data[colOutIf][4*i:]),
 		Bytes: le.Uint64(b.data[colBytes][8*i:]), Packets: le.Uint64(b.data[colPackets][8*i:]),
 		SamplingRate: le.Uint64(b.data[colSamplingRate][8*i:]), Source: Source(b.data[colSource][i]),
+		FlowLabel: le.Uint32(b.data[colFlowLabel][4*i:]),
 	}
 }
 
@@ -179,8 +185,8 @@ func (b *Block) AppendNative(to []byte) []byte {
 // ErrBlock is of bytes that are no block of flow records.
 var ErrBlock = errors.New("not a block of flow records")
 
-// ReadNative reads a block, which keeps using raw. Every column must be there; others may stand behind them in a later
-// version, where their types have a fixed size, and are skipped.
+// ReadNative reads a block, which keeps using raw. Every column must be there that the first version had; others may stand
+// behind them in a later version, where their types have a fixed size, and are skipped.
 func ReadNative(raw []byte) (*Block, error) {
 	r := native{rest: raw}
 	n, rows := r.number(), r.number()
@@ -206,7 +212,11 @@ func ReadNative(raw []byte) (*Block, error) {
 		return nil, fmt.Errorf("%w: %d bytes are not what it says", ErrBlock, len(raw))
 	}
 	for i, there := range found {
-		if !there {
+		switch {
+		case there:
+		case added[i]:
+			b.data[i] = make([]byte, rows*Columns[i].size)
+		default:
 			return nil, fmt.Errorf("%w: column %s is missing", ErrBlock, Columns[i].Name)
 		}
 	}

@@ -31,7 +31,7 @@ func anyRecord(rng *rand.Rand) Record {
 	return Record{
 		Exporter: addr(), Domain: uint32(n()), Start: start, End: start.Add(time.Duration(n()>>44) * time.Millisecond), Src: addr(), Dst: addr(),
 		SrcPort: uint16(n()), DstPort: uint16(n()), Protocol: uint8(n()), TOS: uint8(n()), TCPFlags: uint16(n()), InIf: uint32(n()), OutIf: uint32(n()),
-		Bytes: n(), Packets: n(), SamplingRate: n(), Source: Source(n() % 8),
+		Bytes: n(), Packets: n(), SamplingRate: n(), Source: Source(n() % 8), FlowLabel: uint32(n()) & maxFlowLabel,
 	}
 }
 
@@ -95,7 +95,7 @@ func TestBlocksAreNative(t *testing.T) {
 		columns := map[string]any{
 			"exporter": mapped(r.Exporter), "domain": r.Domain, "start": r.Start, "end": r.End, "src": mapped(r.Src), "dst": mapped(r.Dst),
 			"src_port": r.SrcPort, "dst_port": r.DstPort, "protocol": r.Protocol, "tos": r.TOS, "tcp_flags": r.TCPFlags, "in_if": r.InIf, "out_if": r.OutIf,
-			"bytes": r.Bytes, "packets": r.Packets, "sampling_rate": r.SamplingRate, "source": uint8(r.Source),
+			"bytes": r.Bytes, "packets": r.Packets, "sampling_rate": r.SamplingRate, "source": uint8(r.Source), "flow_label": r.FlowLabel,
 		}
 		got := map[string]any{}
 		for c, name := range in.ColumnsNames() {
@@ -139,6 +139,26 @@ func TestColumnsOfLaterVersionsAreSkipped(t *testing.T) {
 	raw := blockOf(want).AppendNative(nil)
 	later := append([]byte{raw[0] + 1, raw[1]}, append(column("flow_colour", "UInt16", 1, 2), raw[2:]...)...)
 	b, err := ReadNative(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(recordsOf(b), want, exactly); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBlocksOfBeforeFlowLabels: what a collector of before wrote, or a stop of before kept, is read.
+func TestBlocksOfBeforeFlowLabels(t *testing.T) {
+	want := someRecords(rand.New(rand.NewPCG(9, 10)), 3)
+	for i := range want {
+		want[i].FlowLabel = 0
+	}
+	raw := blockOf(want).AppendNative(nil)
+	label := column("flow_label", "UInt32", make([]byte, 3*4)...)
+	if !bytes.HasSuffix(raw, label) {
+		t.Fatal("flow_label is not the last column")
+	}
+	b, err := ReadNative(append([]byte{raw[0] - 1}, raw[1:len(raw)-len(label)]...))
 	if err != nil {
 		t.Fatal(err)
 	}

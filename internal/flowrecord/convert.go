@@ -31,6 +31,7 @@ func (r *Record) ToProto() *flowv1.FlowRecord {
 		Packets:           r.Packets,
 		SamplingRate:      r.SamplingRate,
 		Source:            flowv1.Source(r.Source),
+		FlowLabel:         r.FlowLabel,
 	}
 }
 
@@ -56,6 +57,7 @@ func FromProto(p *flowv1.FlowRecord) (Record, error) {
 		Packets:      p.GetPackets(),
 		SamplingRate: p.GetSamplingRate(),
 		Source:       Source(p.GetSource()),
+		FlowLabel:    p.GetFlowLabel(),
 	}
 	if err := errors.Join(addresses(p, &r), times(p, &r), ranges(p)); err != nil {
 		return Record{}, fmt.Errorf("flow record: %w", err)
@@ -88,8 +90,12 @@ func times(p *flowv1.FlowRecord, r *Record) error {
 	return nil
 }
 
+// maxFlowLabel is of 20 bits.
+const maxFlowLabel = 1<<20 - 1
+
 func ranges(p *flowv1.FlowRecord) error {
-	if max(p.GetSrcPort(), p.GetDstPort(), p.GetTcpFlags()) > math.MaxUint16 || max(p.GetProtocol(), p.GetTos()) > math.MaxUint8 {
+	if max(p.GetSrcPort(), p.GetDstPort(), p.GetTcpFlags()) > math.MaxUint16 || max(p.GetProtocol(), p.GetTos()) > math.MaxUint8 ||
+		p.GetFlowLabel() > maxFlowLabel {
 		return ErrRange
 	}
 	return nil

@@ -18,7 +18,7 @@ func record() Record {
 	return Record{
 		Exporter: netip.MustParseAddr("172.31.255.11"), Domain: 7, Start: start, End: start.Add(time.Second),
 		Src: netip.MustParseAddr("2001:db8::1"), Dst: netip.MustParseAddr("2001:db8::2"), SrcPort: 65535, DstPort: 5001,
-		Protocol: 6, TOS: 0x20, TCPFlags: 0x1b, InIf: 1, OutIf: 2, Bytes: 1 << 40, Packets: 1 << 30, SamplingRate: 100, Source: NetFlowV9,
+		Protocol: 6, TOS: 0x20, TCPFlags: 0x1b, InIf: 1, OutIf: 2, Bytes: 1 << 40, Packets: 1 << 30, SamplingRate: 100, Source: NetFlowV9, FlowLabel: 0xfffff,
 	}
 }
 

@@ -33,6 +33,8 @@ type Record struct {
 	// SamplingRate N means that one packet in N was counted; 1 is unsampled, 0 unknown.
 	SamplingRate uint64
 	Source       Source
+	// FlowLabel is that of IPv6 (RFC 6437), 20 bits; 0 is none.
+	FlowLabel uint32
 }
 
 // Source is the format a record came in.

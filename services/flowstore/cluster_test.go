@@ -43,8 +43,8 @@ func TestMigrationsOnACluster(t *testing.T) {
 			}
 		}
 	}
-	if tables != 6 {
-		t.Errorf("%d tables, want 6", tables)
+	if tables != 7 {
+		t.Errorf("%d tables, want 7", tables)
 	}
 }
 

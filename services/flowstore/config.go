@@ -20,6 +20,8 @@ type Configuration struct {
 	TelemetryRetention time.Duration `yaml:"telemetry_retention"`
 	// UsageRetention is the same for what circuits sent in each minute.
 	UsageRetention time.Duration `yaml:"usage_retention"`
+	// SciTags says whose flows are.
+	SciTags SciTagsConfiguration `yaml:"scitags"`
 	// Linger is how long an insert waits at most for as many messages as came together the last time. Counters of
 	// routers wait 200 ms at least.
 	Linger time.Duration `yaml:"linger"`
@@ -47,6 +49,9 @@ func (c *Configuration) RelativeTo(folder string) {
 	if f := &c.Store.PasswordFile; *f != "" && !filepath.IsAbs(*f) {
 		*f = filepath.Join(folder, *f)
 	}
+	if f := &c.SciTags.Registry; *f != "" && !filepath.IsAbs(*f) {
+		*f = filepath.Join(folder, *f)
+	}
 }
 
 // Memory is how much the process holds at most of what is on its way to the database, in octets: each worker has a
@@ -67,6 +72,9 @@ func (c Configuration) Validate() error {
 		return errors.New("workers must be at least 1")
 	case c.MaxRows < 1 || c.MaxRows > store.MaxAtomicRows:
 		return errors.New("max rows must be between 1 and 1000000: more are not written as one")
+	}
+	if err := c.SciTags.Validate(); err != nil {
+		return fmt.Errorf("scitags: %w", err)
 	}
 	if err := c.Store.Validate(); err != nil {
 		return fmt.Errorf("store: %w", err)

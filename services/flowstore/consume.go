@@ -36,15 +36,16 @@ func (c *Component) takeFlows(ctx context.Context, m bus.Message) error {
 	if b.ID == "" { // the content stands in for it
 		batch.id = batchKey(string(m.Value))
 	}
-	var outOfRange, badHours int
+	var outOfRange, badHours, badTags int
 	batch.days, outOfRange = split(b.Block)
 	batch.hours, badHours = validHours(b.Hours)
-	for reason, n := range map[string]int{reasonInvalid: b.Refused + badHours, reasonTime: outOfRange} {
+	batch.tags, badTags = validTags(b.Tags)
+	for reason, n := range map[string]int{reasonInvalid: b.Refused + badHours + badTags, reasonTime: outOfRange} {
 		if n > 0 {
 			c.drop(m, reason, n)
 		}
 	}
-	if len(batch.days)+len(batch.hours) == 0 {
+	if len(batch.days)+len(batch.hours)+len(batch.tags) == 0 {
 		return nil
 	}
 	return c.flows.store(ctx, batch, batch.rows())

@@ -21,14 +21,15 @@ type flowBatch struct {
 	id    uuid.UUID
 	days  map[day]*flowrecord.Block
 	hours []*flowv1.HourQuality
+	tags  []*flowv1.FlowTag
 }
 
-// rows is how many records the batch has.
+// rows is how many records and tags the batch has.
 func (b *flowBatch) rows() (n int) {
 	for _, block := range b.days {
 		n += block.Rows()
 	}
-	return n
+	return n + len(b.tags)
 }
 
 // batchKey turns a batch_id into the fixed-size key that rows carry.
@@ -51,6 +52,9 @@ type flowWriter struct {
 func (w *flowWriter) insert(ctx context.Context, batches []flowBatch) error {
 	began := time.Now()
 	if err := w.insertHours(ctx, batches); err != nil {
+		return err
+	}
+	if err := w.insertTags(ctx, batches); err != nil {
 		return err
 	}
 	for at, parts := range byDay(batches) {

@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/scitags"
 	"github.com/millrace/millrace/internal/store"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
@@ -37,6 +38,8 @@ type Component struct {
 	cfg     Configuration
 	deps    Dependencies
 	metrics *metrics
+	// registry has the names of tags.
+	registry *scitags.Registry
 
 	open      func(context.Context, store.Configuration) (store.DB, error)
 	db        atomic.Pointer[store.DB] // set while started
@@ -54,7 +57,11 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), open: store.Open, drain: drainTimeout}, nil
+	registry, err := cfg.SciTags.registry()
+	if err != nil {
+		return nil, err
+	}
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), registry: registry, open: store.Open, drain: drainTimeout}, nil
 }
 
 // group is the bus consumer group of every replica of this service.
@@ -96,6 +103,9 @@ func (c *Component) prepare(ctx context.Context, db store.DB) error {
 		return err
 	}
 	if err := setRetention(ctx, db, "flows", "start", c.cfg.Retention); err != nil {
+		return err
+	}
+	if err := setRetention(ctx, db, "flow_tags", "start", c.cfg.Retention); err != nil {
 		return err
 	}
 	if err := setRetention(ctx, db, "quality", "hour", c.cfg.Retention); err != nil {

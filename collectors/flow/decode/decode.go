@@ -101,8 +101,6 @@ type Flow struct {
 	// instead of Record.Start and Record.End.
 	Relative    bool
 	First, Last uint32
-	// FlowLabel is that of IPv6 (RFC 6437); 0 is none.
-	FlowLabel uint32
 	// Detail is where in Message.Details the rest of the record stands, counted from 1; 0 is nowhere.
 	Detail uint32
 	// Selector is the id of the sampler that took the flow's packets, 0 if none is named.

@@ -109,7 +109,7 @@ func (r *reading) takeFlow(to target, n uint64) {
 	case toEndNTP:
 		r.end = ntpTime(n)
 	case toFlowLabel:
-		r.f.FlowLabel = uint32(n) & 0xfffff
+		r.f.Record.FlowLabel = uint32(n) & 0xfffff
 	}
 }
 

@@ -104,7 +104,7 @@ func (o oracleRecord) flow() (f Flow, ok, timed bool) {
 	rec.Protocol, rec.TOS = uint8(o.number(protocolIdentifier)), uint8(o.number(ipClassOfService))
 	rec.TCPFlags = uint16(o.number(tcpControlBits))
 	rec.InIf, rec.OutIf = uint32(o.number(ingressInterface)), uint32(o.number(egressInterface))
-	f.FlowLabel = uint32(o.number(flowLabelIPv6)) & 0xfffff
+	f.Record.FlowLabel = uint32(o.number(flowLabelIPv6)) & 0xfffff
 	rec.Bytes, rec.Packets = either(o.number(octetDeltaCount), o.number(postOctetDeltaCount)), either(o.number(packetDeltaCount), o.number(postPacketDeltaCount))
 	if !o.has(octetDeltaCount) && !o.has(postOctetDeltaCount) {
 		rec.Bytes = either(o.number(octetTotalCount), o.number(initiatorOctets))

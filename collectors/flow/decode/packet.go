@@ -106,7 +106,7 @@ func (p *packet) ipv6() bool {
 	rec := &p.f.Record
 	rec.Bytes, rec.TOS, rec.Protocol = uint64(be.Uint16(b[4:])), uint8(be.Uint16(b)>>4), b[6]
 	rec.Src, rec.Dst = netip.AddrFrom16([16]byte(b[8:])).Unmap(), netip.AddrFrom16([16]byte(b[24:])).Unmap()
-	p.f.FlowLabel = be.Uint32(b) & 0xfffff
+	rec.FlowLabel = be.Uint32(b) & 0xfffff
 	if rec.Bytes += 40; rec.Bytes == 40 && p.left > 40 { // a jumbogram, or segmentation offload
 		rec.Bytes = uint64(p.left)
 	}

@@ -122,8 +122,8 @@ func TestDetails(t *testing.T) {
 	if err != nil || len(m.Flows) != 2 || m.Flows[0].Detail != 0 || m.Flows[1].Detail != 1 {
 		t.Fatalf("error %v, flows %+v: want two, the second with a detail", err, m.Flows)
 	}
-	if m.Flows[1].FlowLabel != 0x12345 {
-		t.Errorf("flow label %#x, want 0x12345", m.Flows[1].FlowLabel)
+	if m.Flows[1].Record.FlowLabel != 0x12345 {
+		t.Errorf("flow label %#x, want 0x12345", m.Flows[1].Record.FlowLabel)
 	}
 	want := Detail{PostSrc: netip.MustParseAddr("2001:db8::1"), PostDst: netip.MustParseAddr("10.0.0.1"), PostSrcPort: 1024, PostDstPort: 80}
 	want.Labels[0], want.Labels[1] = 0x100, 0x123451

@@ -117,7 +117,7 @@ func oracleIPHeader(f *Flow, b []byte, left int64) bool {
 		}
 		src, _ := netip.AddrFromSlice(h.Src)
 		dst, _ := netip.AddrFromSlice(h.Dst)
-		rec.Src, rec.Dst, rec.TOS, f.FlowLabel = src.Unmap(), dst.Unmap(), uint8(h.TrafficClass), uint32(h.FlowLabel)
+		rec.Src, rec.Dst, rec.TOS, rec.FlowLabel = src.Unmap(), dst.Unmap(), uint8(h.TrafficClass), uint32(h.FlowLabel)
 		if rec.Bytes = 40 + uint64(h.PayloadLen); h.PayloadLen == 0 && left > 40 {
 			rec.Bytes = uint64(left)
 		}

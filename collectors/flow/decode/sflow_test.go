@@ -49,37 +49,37 @@ func TestSFlowPackets(t *testing.T) {
 	}
 	tcp6 := tcp4
 	tcp6.Src, tcp6.Dst = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
+	tcp6.FlowLabel = 0x12345
 	with := func(r flowrecord.Record, change func(*flowrecord.Record)) flowrecord.Record { change(&r); return r }
 	noPorts := func(r *flowrecord.Record) { r.SrcPort, r.DstPort, r.TCPFlags = 0, 0, 0 }
 	for _, c := range []struct {
 		name   string
 		sample []byte
 		want   flowrecord.Record
-		label  uint32
 	}{
-		{"IPv4 on Ethernet", opaque(1, flowSample(512, 3, 4, ethernetIPv4)), tcp4, 0},
-		{"behind two VLAN tags", opaque(1, flowSample(512, 3, 4, frame(0x88a8, join(u16(7, 0x8100, 8, 0x0800), ipv4Header(6, 1500, tcp...))))), tcp4, 0},
-		{"behind two MPLS labels", opaque(1, flowSample(512, 3, 4, frame(0x8847, join(u32(16<<12|64, 17<<12|1<<8|64), ipv4Header(6, 1500, tcp...))))), tcp4, 0},
-		{"IPv6", opaque(1, flowSample(512, 3, 4, frame(0x86dd, ipv6Header(6, tcp...)))), tcp6, 0x12345},
-		{"IPv6 with a hop-by-hop header", opaque(1, flowSample(512, 3, 4, frame(0x86dd, ipv6Header(0, append([]byte{6, 0, 5, 2, 0, 0, 1, 0}, tcp...)...)))), tcp6, 0x12345},
-		{"a later fragment of IPv6", opaque(1, flowSample(512, 3, 4, frame(0x86dd, ipv6Header(44, append([]byte{6, 0, 0, 8, 0, 0, 0, 1}, tcp...)...)))), with(tcp6, noPorts), 0x12345},
-		{"cut behind the IP header", opaque(1, flowSample(512, 3, 4, ethernetIPv4[:34])), with(tcp4, noPorts), 0},
+		{"IPv4 on Ethernet", opaque(1, flowSample(512, 3, 4, ethernetIPv4)), tcp4},
+		{"behind two VLAN tags", opaque(1, flowSample(512, 3, 4, frame(0x88a8, join(u16(7, 0x8100, 8, 0x0800), ipv4Header(6, 1500, tcp...))))), tcp4},
+		{"behind two MPLS labels", opaque(1, flowSample(512, 3, 4, frame(0x8847, join(u32(16<<12|64, 17<<12|1<<8|64), ipv4Header(6, 1500, tcp...))))), tcp4},
+		{"IPv6", opaque(1, flowSample(512, 3, 4, frame(0x86dd, ipv6Header(6, tcp...)))), tcp6},
+		{"IPv6 with a hop-by-hop header", opaque(1, flowSample(512, 3, 4, frame(0x86dd, ipv6Header(0, append([]byte{6, 0, 5, 2, 0, 0, 1, 0}, tcp...)...)))), tcp6},
+		{"a later fragment of IPv6", opaque(1, flowSample(512, 3, 4, frame(0x86dd, ipv6Header(44, append([]byte{6, 0, 0, 8, 0, 0, 0, 1}, tcp...)...)))), with(tcp6, noPorts)},
+		{"cut behind the IP header", opaque(1, flowSample(512, 3, 4, ethernetIPv4[:34])), with(tcp4, noPorts)},
 		{"a total length of 0, as segmentation offload has it: the frame without its header and checksum",
-			opaque(1, flowSample(512, 3, 4, frame(0x0800, ipv4Header(6, 0, tcp...)))), tcp4, 0},
+			opaque(1, flowSample(512, 3, 4, frame(0x0800, ipv4Header(6, 0, tcp...)))), tcp4},
 		{"ICMP: type and code as port", opaque(1, flowSample(512, 3, 4, frame(0x0800, ipv4Header(1, 1500, 8, 0)))),
-			with(tcp4, func(r *flowrecord.Record) { noPorts(r); r.Protocol, r.DstPort = 1, 0x0800 }), 0},
-		{"an expanded sample", opaque(3, u32(1, 0, 2, 512, 1000, 0, 0, 3, 0, 4, 1), rawHeader(1, ethernetIPv4)), tcp4, 0},
-		{"a packet that left by several interfaces", opaque(1, flowSample(512, 3, 2<<30|5, ethernetIPv4)), with(tcp4, func(r *flowrecord.Record) { r.OutIf = 0 }), 0},
-		{"IPv4 without a frame", opaque(1, u32(1, 2, 512, 0, 0, 3, 4, 1), rawHeader(11, ipv4Header(6, 1500, tcp...))), tcp4, 0},
+			with(tcp4, func(r *flowrecord.Record) { noPorts(r); r.Protocol, r.DstPort = 1, 0x0800 })},
+		{"an expanded sample", opaque(3, u32(1, 0, 2, 512, 1000, 0, 0, 3, 0, 4, 1), rawHeader(1, ethernetIPv4)), tcp4},
+		{"a packet that left by several interfaces", opaque(1, flowSample(512, 3, 2<<30|5, ethernetIPv4)), with(tcp4, func(r *flowrecord.Record) { r.OutIf = 0 })},
+		{"IPv4 without a frame", opaque(1, u32(1, 2, 512, 0, 0, 3, 4, 1), rawHeader(11, ipv4Header(6, 1500, tcp...))), tcp4},
 		{"what an agent says of the packet instead of its header",
-			opaque(1, u32(1, 2, 512, 0, 0, 3, 4, 1), opaque(3, u32(1500, 6, 0x0a000001, 0x0a000002, 40000, 443, 0x18, 0x20))), tcp4, 0},
+			opaque(1, u32(1, 2, 512, 0, 0, 3, 4, 1), opaque(3, u32(1500, 6, 0x0a000001, 0x0a000002, 40000, 443, 0x18, 0x20))), tcp4},
 		{"the packet's header beside what the agent says of it",
-			opaque(1, u32(1, 2, 512, 0, 0, 3, 4, 2), rawHeader(1, ethernetIPv4), opaque(3, u32(9, 9, 9, 9, 9, 9, 9, 9))), tcp4, 0},
+			opaque(1, u32(1, 2, 512, 0, 0, 3, 4, 2), rawHeader(1, ethernetIPv4), opaque(3, u32(9, 9, 9, 9, 9, 9, 9, 9))), tcp4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := sflow5(c.sample, opaque(2, u32(1, 2, 0)))
 			m := decodeAll(t, d)
-			if d := diff(m.Flows, []Flow{{Record: c.want, Rate: 512, FlowLabel: c.label}}); d != "" {
+			if d := diff(m.Flows, []Flow{{Record: c.want, Rate: 512}}); d != "" {
 				t.Errorf("-got +want\n%s", d)
 			}
 			newPair().agree(t, d)

@@ -25,6 +25,7 @@ var akvorado = Schema{fields: []field{
 	{name: "Bytes", number: 55, varint: into(func(m *message) *uint64 { return &m.Bytes })},
 	{name: "Packets", number: 56, varint: into(func(m *message) *uint64 { return &m.Packets })},
 	{name: "IPTos", number: 66, varint: into(func(m *message) *uint8 { return &m.TOS })},
+	{name: "IPv6FlowLabel", number: 69, varint: flowLabel},
 	{name: "TCPFlags", number: 70, varint: into(func(m *message) *uint16 { return &m.TCPFlags })},
 	{name: "ICMPv4Type", number: 71, varint: into(func(m *message) *uint8 { return &m.icmpType })},
 	{name: "ICMPv4Code", number: 72, varint: into(func(m *message) *uint8 { return &m.icmpCode })},

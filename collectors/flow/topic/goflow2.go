@@ -28,6 +28,7 @@ var goflow2 = Schema{prefixed: true, fields: []field{
 	{name: "etype", number: 30, varint: into(func(m *message) *uint32 { return &m.etherType })},
 	{name: "icmp_type", number: 31, varint: into(func(m *message) *uint8 { return &m.icmpType })},
 	{name: "icmp_code", number: 32, varint: into(func(m *message) *uint8 { return &m.icmpCode })},
+	{name: "ipv6_flow_label", number: 37, varint: flowLabel},
 	{name: "observation_domain_id", number: 70, varint: into(func(m *message) *uint32 { return &m.Domain })},
 	{name: "time_received_ns", number: 110, varint: since1970(time.Nanosecond, func(m *message) *time.Time { return &m.received })},
 	{name: "time_flow_start_ns", number: 111, varint: since1970(time.Nanosecond, func(m *message) *time.Time { return &m.Start })},

@@ -147,6 +147,12 @@ func into[N uint8 | uint16 | uint32 | uint64](to func(*message) *N) func(*messag
 	}
 }
 
+// flowLabel takes 20 bits.
+func flowLabel(m *message, n uint64) bool {
+	m.FlowLabel = uint32(n)
+	return n < 1<<20
+}
+
 // address takes one of 4 or 16 octets; none at all is no address.
 func address(to func(*message) *netip.Addr) func(*message, []byte) bool {
 	return func(m *message, b []byte) bool {

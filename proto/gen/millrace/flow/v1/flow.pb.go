@@ -97,7 +97,9 @@ type FlowBatch struct {
 	Quality []*HourQuality `protobuf:"bytes,3,rep,name=quality,proto3" json:"quality,omitempty"`
 	// The records as columns: one block of ClickHouse's format Native, docs/reference/bus.md. Collectors write it, with records
 	// of one exporter. `records` is how they wrote before and how Import takes them; a message may have both.
-	Block         []byte `protobuf:"bytes,4,opt,name=block,proto3" json:"block,omitempty"`
+	Block []byte `protobuf:"bytes,4,opt,name=block,proto3" json:"block,omitempty"`
+	// What hosts say of their flows by firefly. A batch with tags has no records, and is keyed by the host.
+	Tags          []*FlowTag `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +158,13 @@ func (x *FlowBatch) GetQuality() []*HourQuality {
 func (x *FlowBatch) GetBlock() []byte {
 	if x != nil {
 		return x.Block
+	}
+	return nil
+}
+
+func (x *FlowBatch) GetTags() []*FlowTag {
+	if x != nil {
+		return x.Tags
 	}
 	return nil
 }
@@ -355,8 +364,10 @@ type FlowRecord struct {
 	Bytes   uint64 `protobuf:"varint,14,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Packets uint64 `protobuf:"varint,15,opt,name=packets,proto3" json:"packets,omitempty"`
 	// One packet in sampling_rate was counted; 1 is unsampled, 0 is unknown.
-	SamplingRate  uint64 `protobuf:"varint,16,opt,name=sampling_rate,json=samplingRate,proto3" json:"sampling_rate,omitempty"`
-	Source        Source `protobuf:"varint,17,opt,name=source,proto3,enum=millrace.flow.v1.Source" json:"source,omitempty"`
+	SamplingRate uint64 `protobuf:"varint,16,opt,name=sampling_rate,json=samplingRate,proto3" json:"sampling_rate,omitempty"`
+	Source       Source `protobuf:"varint,17,opt,name=source,proto3,enum=millrace.flow.v1.Source" json:"source,omitempty"`
+	// Of IPv6 (RFC 6437), 20 bits; 0 is none, or not exported.
+	FlowLabel     uint32 `protobuf:"varint,18,opt,name=flow_label,json=flowLabel,proto3" json:"flow_label,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +521,153 @@ func (x *FlowRecord) GetSource() Source {
 	return Source_SOURCE_UNSPECIFIED
 }
 
+func (x *FlowRecord) GetFlowLabel() uint32 {
+	if x != nil {
+		return x.FlowLabel
+	}
+	return 0
+}
+
+// FlowTag is what one firefly says of a flow (SciTags Technical Specification).
+type FlowTag struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 4 or 16 bytes, as the host that sends the firefly sees the flow; its other direction has the tag too.
+	SrcAddr []byte `protobuf:"bytes,1,opt,name=src_addr,json=srcAddr,proto3" json:"src_addr,omitempty"`
+	DstAddr []byte `protobuf:"bytes,2,opt,name=dst_addr,json=dstAddr,proto3" json:"dst_addr,omitempty"`
+	SrcPort uint32 `protobuf:"varint,3,opt,name=src_port,json=srcPort,proto3" json:"src_port,omitempty"`
+	DstPort uint32 `protobuf:"varint,4,opt,name=dst_port,json=dstPort,proto3" json:"dst_port,omitempty"`
+	// IANA protocol number.
+	Protocol uint32                 `protobuf:"varint,5,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Start    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
+	// When the flow ended, or until when it is known to have gone on.
+	Until *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
+	Ended bool                   `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
+	// 1 to 511, the registry's experiment.
+	Community uint32 `protobuf:"varint,9,opt,name=community,proto3" json:"community,omitempty"`
+	// 0 to 63; 0 is none in particular.
+	Activity uint32 `protobuf:"varint,10,opt,name=activity,proto3" json:"activity,omitempty"`
+	// Name and version of the program that moves the data; may be empty.
+	Application string `protobuf:"bytes,11,opt,name=application,proto3" json:"application,omitempty"`
+	// Address of the host that sent the firefly, 4 or 16 bytes.
+	Reporter      []byte `protobuf:"bytes,12,opt,name=reporter,proto3" json:"reporter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowTag) Reset() {
+	*x = FlowTag{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowTag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowTag) ProtoMessage() {}
+
+func (x *FlowTag) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowTag.ProtoReflect.Descriptor instead.
+func (*FlowTag) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *FlowTag) GetSrcAddr() []byte {
+	if x != nil {
+		return x.SrcAddr
+	}
+	return nil
+}
+
+func (x *FlowTag) GetDstAddr() []byte {
+	if x != nil {
+		return x.DstAddr
+	}
+	return nil
+}
+
+func (x *FlowTag) GetSrcPort() uint32 {
+	if x != nil {
+		return x.SrcPort
+	}
+	return 0
+}
+
+func (x *FlowTag) GetDstPort() uint32 {
+	if x != nil {
+		return x.DstPort
+	}
+	return 0
+}
+
+func (x *FlowTag) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *FlowTag) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *FlowTag) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *FlowTag) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *FlowTag) GetCommunity() uint32 {
+	if x != nil {
+		return x.Community
+	}
+	return 0
+}
+
+func (x *FlowTag) GetActivity() uint32 {
+	if x != nil {
+		return x.Activity
+	}
+	return 0
+}
+
+func (x *FlowTag) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
+func (x *FlowTag) GetReporter() []byte {
+	if x != nil {
+		return x.Reporter
+	}
+	return nil
+}
+
 type ImportRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batch         *FlowBatch             `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
@@ -519,7 +677,7 @@ type ImportRequest struct {
 
 func (x *ImportRequest) Reset() {
 	*x = ImportRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +689,7 @@ func (x *ImportRequest) String() string {
 func (*ImportRequest) ProtoMessage() {}
 
 func (x *ImportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +702,7 @@ func (x *ImportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportRequest.ProtoReflect.Descriptor instead.
 func (*ImportRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{3}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ImportRequest) GetBatch() *FlowBatch {
@@ -564,7 +722,7 @@ type ImportResponse struct {
 
 func (x *ImportResponse) Reset() {
 	*x = ImportResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +734,7 @@ func (x *ImportResponse) String() string {
 func (*ImportResponse) ProtoMessage() {}
 
 func (x *ImportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +747,7 @@ func (x *ImportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResponse.ProtoReflect.Descriptor instead.
 func (*ImportResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{4}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ImportResponse) GetBatches() uint64 {
@@ -614,7 +772,7 @@ type QualityRequest struct {
 
 func (x *QualityRequest) Reset() {
 	*x = QualityRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +784,7 @@ func (x *QualityRequest) String() string {
 func (*QualityRequest) ProtoMessage() {}
 
 func (x *QualityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +797,7 @@ func (x *QualityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QualityRequest.ProtoReflect.Descriptor instead.
 func (*QualityRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{5}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{6}
 }
 
 type QualityResponse struct {
@@ -655,7 +813,7 @@ type QualityResponse struct {
 
 func (x *QualityResponse) Reset() {
 	*x = QualityResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +825,7 @@ func (x *QualityResponse) String() string {
 func (*QualityResponse) ProtoMessage() {}
 
 func (x *QualityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +838,7 @@ func (x *QualityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QualityResponse.ProtoReflect.Descriptor instead.
 func (*QualityResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{6}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QualityResponse) GetExporters() []*ExporterQuality {
@@ -719,7 +877,7 @@ type CollectorSocket struct {
 
 func (x *CollectorSocket) Reset() {
 	*x = CollectorSocket{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +889,7 @@ func (x *CollectorSocket) String() string {
 func (*CollectorSocket) ProtoMessage() {}
 
 func (x *CollectorSocket) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +902,7 @@ func (x *CollectorSocket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectorSocket.ProtoReflect.Descriptor instead.
 func (*CollectorSocket) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{7}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CollectorSocket) GetListen() string {
@@ -806,7 +964,7 @@ type ExporterQuality struct {
 
 func (x *ExporterQuality) Reset() {
 	*x = ExporterQuality{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +976,7 @@ func (x *ExporterQuality) String() string {
 func (*ExporterQuality) ProtoMessage() {}
 
 func (x *ExporterQuality) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +989,7 @@ func (x *ExporterQuality) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExporterQuality.ProtoReflect.Descriptor instead.
 func (*ExporterQuality) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{8}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExporterQuality) GetExporter() string {
@@ -953,7 +1111,7 @@ type IntervalsRequest struct {
 
 func (x *IntervalsRequest) Reset() {
 	*x = IntervalsRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1123,7 @@ func (x *IntervalsRequest) String() string {
 func (*IntervalsRequest) ProtoMessage() {}
 
 func (x *IntervalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1136,7 @@ func (x *IntervalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntervalsRequest.ProtoReflect.Descriptor instead.
 func (*IntervalsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{9}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *IntervalsRequest) GetFrom() *timestamppb.Timestamp {
@@ -1034,7 +1192,7 @@ type IntervalsResponse struct {
 
 func (x *IntervalsResponse) Reset() {
 	*x = IntervalsResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1204,7 @@ func (x *IntervalsResponse) String() string {
 func (*IntervalsResponse) ProtoMessage() {}
 
 func (x *IntervalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1217,7 @@ func (x *IntervalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntervalsResponse.ProtoReflect.Descriptor instead.
 func (*IntervalsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{10}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *IntervalsResponse) GetExporter() string {
@@ -1163,7 +1321,7 @@ type ExportQualityRequest struct {
 
 func (x *ExportQualityRequest) Reset() {
 	*x = ExportQualityRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1333,7 @@ func (x *ExportQualityRequest) String() string {
 func (*ExportQualityRequest) ProtoMessage() {}
 
 func (x *ExportQualityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1346,7 @@ func (x *ExportQualityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportQualityRequest.ProtoReflect.Descriptor instead.
 func (*ExportQualityRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{11}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExportQualityRequest) GetFrom() *timestamppb.Timestamp {
@@ -1216,7 +1374,7 @@ type ExportQualityResponse struct {
 
 func (x *ExportQualityResponse) Reset() {
 	*x = ExportQualityResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1386,7 @@ func (x *ExportQualityResponse) String() string {
 func (*ExportQualityResponse) ProtoMessage() {}
 
 func (x *ExportQualityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1399,7 @@ func (x *ExportQualityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportQualityResponse.ProtoReflect.Descriptor instead.
 func (*ExportQualityResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{12}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExportQualityResponse) GetQuality() *HourQuality {
@@ -1263,7 +1421,7 @@ type PrefixPair struct {
 
 func (x *PrefixPair) Reset() {
 	*x = PrefixPair{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1433,7 @@ func (x *PrefixPair) String() string {
 func (*PrefixPair) ProtoMessage() {}
 
 func (x *PrefixPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1446,7 @@ func (x *PrefixPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixPair.ProtoReflect.Descriptor instead.
 func (*PrefixPair) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{13}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PrefixPair) GetSrc() string {
@@ -1323,7 +1481,7 @@ type LastSeenRequest struct {
 
 func (x *LastSeenRequest) Reset() {
 	*x = LastSeenRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1493,7 @@ func (x *LastSeenRequest) String() string {
 func (*LastSeenRequest) ProtoMessage() {}
 
 func (x *LastSeenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1506,7 @@ func (x *LastSeenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastSeenRequest.ProtoReflect.Descriptor instead.
 func (*LastSeenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{14}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LastSeenRequest) GetPairs() []*PrefixPair {
@@ -1375,7 +1533,7 @@ type LastSeenResponse struct {
 
 func (x *LastSeenResponse) Reset() {
 	*x = LastSeenResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1545,7 @@ func (x *LastSeenResponse) String() string {
 func (*LastSeenResponse) ProtoMessage() {}
 
 func (x *LastSeenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1558,7 @@ func (x *LastSeenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastSeenResponse.ProtoReflect.Descriptor instead.
 func (*LastSeenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{15}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LastSeenResponse) GetPairs() []*PairSeen {
@@ -1420,7 +1578,7 @@ type PairSeen struct {
 
 func (x *PairSeen) Reset() {
 	*x = PairSeen{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1590,7 @@ func (x *PairSeen) String() string {
 func (*PairSeen) ProtoMessage() {}
 
 func (x *PairSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1603,7 @@ func (x *PairSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairSeen.ProtoReflect.Descriptor instead.
 func (*PairSeen) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PairSeen) GetPair() *PrefixPair {
@@ -1478,7 +1636,7 @@ type PairTrafficRequest struct {
 
 func (x *PairTrafficRequest) Reset() {
 	*x = PairTrafficRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1648,7 @@ func (x *PairTrafficRequest) String() string {
 func (*PairTrafficRequest) ProtoMessage() {}
 
 func (x *PairTrafficRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1661,7 @@ func (x *PairTrafficRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairTrafficRequest.ProtoReflect.Descriptor instead.
 func (*PairTrafficRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PairTrafficRequest) GetPairs() []*PrefixPair {
@@ -1551,7 +1709,7 @@ type PairTrafficResponse struct {
 
 func (x *PairTrafficResponse) Reset() {
 	*x = PairTrafficResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1721,7 @@ func (x *PairTrafficResponse) String() string {
 func (*PairTrafficResponse) ProtoMessage() {}
 
 func (x *PairTrafficResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1734,7 @@ func (x *PairTrafficResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairTrafficResponse.ProtoReflect.Descriptor instead.
 func (*PairTrafficResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PairTrafficResponse) GetPairs() []*PairTraffic {
@@ -1600,7 +1758,7 @@ type PairTraffic struct {
 
 func (x *PairTraffic) Reset() {
 	*x = PairTraffic{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1770,7 @@ func (x *PairTraffic) String() string {
 func (*PairTraffic) ProtoMessage() {}
 
 func (x *PairTraffic) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1783,7 @@ func (x *PairTraffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairTraffic.ProtoReflect.Descriptor instead.
 func (*PairTraffic) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PairTraffic) GetBytes() uint64 {
@@ -1662,7 +1820,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1832,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1845,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TopRequest) GetFrom() *timestamppb.Timestamp {
@@ -1727,7 +1885,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1897,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1910,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TopResponse) GetPairs() []*PairBytes {
@@ -1774,7 +1932,7 @@ type PairBytes struct {
 
 func (x *PairBytes) Reset() {
 	*x = PairBytes{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1944,7 @@ func (x *PairBytes) String() string {
 func (*PairBytes) ProtoMessage() {}
 
 func (x *PairBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1957,7 @@ func (x *PairBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairBytes.ProtoReflect.Descriptor instead.
 func (*PairBytes) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PairBytes) GetPair() *PrefixPair {
@@ -1830,6 +1988,379 @@ func (x *PairBytes) GetFlows() uint64 {
 	return 0
 }
 
+type TagTrafficRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of records that started in [from, to).
+	From          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TagTrafficRequest) Reset() {
+	*x = TagTrafficRequest{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TagTrafficRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TagTrafficRequest) ProtoMessage() {}
+
+func (x *TagTrafficRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TagTrafficRequest.ProtoReflect.Descriptor instead.
+func (*TagTrafficRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *TagTrafficRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *TagTrafficRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+type TagTrafficResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most bytes first. A flow that several exporters report counts once for each of them.
+	Tags []*TagTraffic `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Of all records, with tags and without.
+	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TagTrafficResponse) Reset() {
+	*x = TagTrafficResponse{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TagTrafficResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TagTrafficResponse) ProtoMessage() {}
+
+func (x *TagTrafficResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TagTrafficResponse.ProtoReflect.Descriptor instead.
+func (*TagTrafficResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *TagTrafficResponse) GetTags() []*TagTraffic {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *TagTrafficResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// TagTraffic is what flows of one community and activity sent, by one exporter's records, sampling applied.
+type TagTraffic struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty in PairTags, whose pairs name theirs.
+	Exporter string `protobuf:"bytes,1,opt,name=exporter,proto3" json:"exporter,omitempty"`
+	// 1 to 511, and its name in the registry: the number where that has none.
+	Community     uint32 `protobuf:"varint,2,opt,name=community,proto3" json:"community,omitempty"`
+	CommunityName string `protobuf:"bytes,3,opt,name=community_name,json=communityName,proto3" json:"community_name,omitempty"`
+	// 0 to 63.
+	Activity     uint32 `protobuf:"varint,4,opt,name=activity,proto3" json:"activity,omitempty"`
+	ActivityName string `protobuf:"bytes,5,opt,name=activity_name,json=activityName,proto3" json:"activity_name,omitempty"`
+	Bytes        uint64 `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Of these, of flows whose tag came by firefly; the others' came by flow label.
+	FireflyBytes  uint64 `protobuf:"varint,7,opt,name=firefly_bytes,json=fireflyBytes,proto3" json:"firefly_bytes,omitempty"`
+	Records       uint64 `protobuf:"varint,8,opt,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TagTraffic) Reset() {
+	*x = TagTraffic{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TagTraffic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TagTraffic) ProtoMessage() {}
+
+func (x *TagTraffic) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TagTraffic.ProtoReflect.Descriptor instead.
+func (*TagTraffic) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *TagTraffic) GetExporter() string {
+	if x != nil {
+		return x.Exporter
+	}
+	return ""
+}
+
+func (x *TagTraffic) GetCommunity() uint32 {
+	if x != nil {
+		return x.Community
+	}
+	return 0
+}
+
+func (x *TagTraffic) GetCommunityName() string {
+	if x != nil {
+		return x.CommunityName
+	}
+	return ""
+}
+
+func (x *TagTraffic) GetActivity() uint32 {
+	if x != nil {
+		return x.Activity
+	}
+	return 0
+}
+
+func (x *TagTraffic) GetActivityName() string {
+	if x != nil {
+		return x.ActivityName
+	}
+	return ""
+}
+
+func (x *TagTraffic) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *TagTraffic) GetFireflyBytes() uint64 {
+	if x != nil {
+		return x.FireflyBytes
+	}
+	return 0
+}
+
+func (x *TagTraffic) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+type PairTagsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each with its exporter; 1 to 10,000.
+	Pairs []*PrefixPair `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	// Of records that started in [from, to).
+	From          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTagsRequest) Reset() {
+	*x = PairTagsRequest{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTagsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTagsRequest) ProtoMessage() {}
+
+func (x *PairTagsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTagsRequest.ProtoReflect.Descriptor instead.
+func (*PairTagsRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PairTagsRequest) GetPairs() []*PrefixPair {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+func (x *PairTagsRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *PairTagsRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+type PairTagsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request.
+	Pairs         []*PairTags `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTagsResponse) Reset() {
+	*x = PairTagsResponse{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTagsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTagsResponse) ProtoMessage() {}
+
+func (x *PairTagsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTagsResponse.ProtoReflect.Descriptor instead.
+func (*PairTagsResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PairTagsResponse) GetPairs() []*PairTags {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+type PairTags struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most bytes first, at most 8.
+	Tags []*TagTraffic `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Of all records, with tags and without.
+	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTags) Reset() {
+	*x = PairTags{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTags) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTags) ProtoMessage() {}
+
+func (x *PairTags) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTags.ProtoReflect.Descriptor instead.
+func (*PairTags) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *PairTags) GetTags() []*TagTraffic {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *PairTags) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 type TelemetryRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Device string                 `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
@@ -1843,7 +2374,7 @@ type TelemetryRequest struct {
 
 func (x *TelemetryRequest) Reset() {
 	*x = TelemetryRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +2386,7 @@ func (x *TelemetryRequest) String() string {
 func (*TelemetryRequest) ProtoMessage() {}
 
 func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +2399,7 @@ func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryRequest.ProtoReflect.Descriptor instead.
 func (*TelemetryRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TelemetryRequest) GetDevice() string {
@@ -1908,7 +2439,7 @@ type TelemetryResponse struct {
 
 func (x *TelemetryResponse) Reset() {
 	*x = TelemetryResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2451,7 @@ func (x *TelemetryResponse) String() string {
 func (*TelemetryResponse) ProtoMessage() {}
 
 func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2464,7 @@ func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryResponse.ProtoReflect.Descriptor instead.
 func (*TelemetryResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TelemetryResponse) GetSeries() []*TelemetrySeries {
@@ -1954,7 +2485,7 @@ type TelemetrySeries struct {
 
 func (x *TelemetrySeries) Reset() {
 	*x = TelemetrySeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2497,7 @@ func (x *TelemetrySeries) String() string {
 func (*TelemetrySeries) ProtoMessage() {}
 
 func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2510,7 @@ func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetrySeries.ProtoReflect.Descriptor instead.
 func (*TelemetrySeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TelemetrySeries) GetDevice() string {
@@ -2013,7 +2544,7 @@ type TelemetryPoint struct {
 
 func (x *TelemetryPoint) Reset() {
 	*x = TelemetryPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2556,7 @@ func (x *TelemetryPoint) String() string {
 func (*TelemetryPoint) ProtoMessage() {}
 
 func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2569,7 @@ func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryPoint.ProtoReflect.Descriptor instead.
 func (*TelemetryPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TelemetryPoint) GetTime() *timestamppb.Timestamp {
@@ -2069,7 +2600,7 @@ type VpnSeriesRequest struct {
 
 func (x *VpnSeriesRequest) Reset() {
 	*x = VpnSeriesRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2612,7 @@ func (x *VpnSeriesRequest) String() string {
 func (*VpnSeriesRequest) ProtoMessage() {}
 
 func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2625,7 @@ func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesRequest.ProtoReflect.Descriptor instead.
 func (*VpnSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *VpnSeriesRequest) GetFrom() *timestamppb.Timestamp {
@@ -2135,7 +2666,7 @@ type VpnSeriesResponse struct {
 
 func (x *VpnSeriesResponse) Reset() {
 	*x = VpnSeriesResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2678,7 @@ func (x *VpnSeriesResponse) String() string {
 func (*VpnSeriesResponse) ProtoMessage() {}
 
 func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2691,7 @@ func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesResponse.ProtoReflect.Descriptor instead.
 func (*VpnSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *VpnSeriesResponse) GetFlows() []*VpnFlowSeries {
@@ -2191,7 +2722,7 @@ type VpnFlowSeries struct {
 
 func (x *VpnFlowSeries) Reset() {
 	*x = VpnFlowSeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2734,7 @@ func (x *VpnFlowSeries) String() string {
 func (*VpnFlowSeries) ProtoMessage() {}
 
 func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2747,7 @@ func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFlowSeries.ProtoReflect.Descriptor instead.
 func (*VpnFlowSeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *VpnFlowSeries) GetVpn() string {
@@ -2268,7 +2799,7 @@ type VpnPoint struct {
 
 func (x *VpnPoint) Reset() {
 	*x = VpnPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2811,7 @@ func (x *VpnPoint) String() string {
 func (*VpnPoint) ProtoMessage() {}
 
 func (x *VpnPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2824,7 @@ func (x *VpnPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnPoint.ProtoReflect.Descriptor instead.
 func (*VpnPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *VpnPoint) GetTime() *timestamppb.Timestamp {
@@ -2373,7 +2904,7 @@ type VpnFairness struct {
 
 func (x *VpnFairness) Reset() {
 	*x = VpnFairness{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2916,7 @@ func (x *VpnFairness) String() string {
 func (*VpnFairness) ProtoMessage() {}
 
 func (x *VpnFairness) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2929,7 @@ func (x *VpnFairness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFairness.ProtoReflect.Descriptor instead.
 func (*VpnFairness) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *VpnFairness) GetTime() *timestamppb.Timestamp {
@@ -2451,7 +2982,7 @@ type CircuitUsageRequest struct {
 
 func (x *CircuitUsageRequest) Reset() {
 	*x = CircuitUsageRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2994,7 @@ func (x *CircuitUsageRequest) String() string {
 func (*CircuitUsageRequest) ProtoMessage() {}
 
 func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +3007,7 @@ func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsageRequest.ProtoReflect.Descriptor instead.
 func (*CircuitUsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{32}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CircuitUsageRequest) GetCircuits() []string {
@@ -2519,7 +3050,7 @@ type CircuitUsageResponse struct {
 
 func (x *CircuitUsageResponse) Reset() {
 	*x = CircuitUsageResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2531,7 +3062,7 @@ func (x *CircuitUsageResponse) String() string {
 func (*CircuitUsageResponse) ProtoMessage() {}
 
 func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2544,7 +3075,7 @@ func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsageResponse.ProtoReflect.Descriptor instead.
 func (*CircuitUsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{33}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CircuitUsageResponse) GetCircuits() []*CircuitUsage {
@@ -2576,7 +3107,7 @@ type CircuitUsage struct {
 
 func (x *CircuitUsage) Reset() {
 	*x = CircuitUsage{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +3119,7 @@ func (x *CircuitUsage) String() string {
 func (*CircuitUsage) ProtoMessage() {}
 
 func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +3132,7 @@ func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsage.ProtoReflect.Descriptor instead.
 func (*CircuitUsage) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{34}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CircuitUsage) GetCircuit() string {
@@ -2653,7 +3184,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[35]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +3196,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[35]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +3209,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{35}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -2734,12 +3265,13 @@ var File_millrace_flow_v1_flow_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xad\x01\n" +
+	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xdc\x01\n" +
 	"\tFlowBatch\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x126\n" +
 	"\arecords\x18\x02 \x03(\v2\x1c.millrace.flow.v1.FlowRecordR\arecords\x127\n" +
 	"\aquality\x18\x03 \x03(\v2\x1d.millrace.flow.v1.HourQualityR\aquality\x12\x14\n" +
-	"\x05block\x18\x04 \x01(\fR\x05block\"\xff\x03\n" +
+	"\x05block\x18\x04 \x01(\fR\x05block\x12-\n" +
+	"\x04tags\x18\x05 \x03(\v2\x19.millrace.flow.v1.FlowTagR\x04tags\"\xff\x03\n" +
 	"\vHourQuality\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\fR\bexporter\x12-\n" +
 	"\x12observation_domain\x18\x02 \x01(\rR\x11observationDomain\x120\n" +
@@ -2758,7 +3290,7 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\fout_of_range\x18\r \x01(\x04R\n" +
 	"outOfRange\x12\x18\n" +
 	"\arefused\x18\x0e \x01(\x04R\arefused\x12!\n" +
-	"\fsocket_drops\x18\x0f \x01(\x04R\vsocketDrops\"\xa1\x04\n" +
+	"\fsocket_drops\x18\x0f \x01(\x04R\vsocketDrops\"\xc0\x04\n" +
 	"\n" +
 	"FlowRecord\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\fR\bexporter\x12-\n" +
@@ -2778,7 +3310,23 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x05bytes\x18\x0e \x01(\x04R\x05bytes\x12\x18\n" +
 	"\apackets\x18\x0f \x01(\x04R\apackets\x12#\n" +
 	"\rsampling_rate\x18\x10 \x01(\x04R\fsamplingRate\x120\n" +
-	"\x06source\x18\x11 \x01(\x0e2\x18.millrace.flow.v1.SourceR\x06source\"B\n" +
+	"\x06source\x18\x11 \x01(\x0e2\x18.millrace.flow.v1.SourceR\x06source\x12\x1d\n" +
+	"\n" +
+	"flow_label\x18\x12 \x01(\rR\tflowLabel\"\x83\x03\n" +
+	"\aFlowTag\x12\x19\n" +
+	"\bsrc_addr\x18\x01 \x01(\fR\asrcAddr\x12\x19\n" +
+	"\bdst_addr\x18\x02 \x01(\fR\adstAddr\x12\x19\n" +
+	"\bsrc_port\x18\x03 \x01(\rR\asrcPort\x12\x19\n" +
+	"\bdst_port\x18\x04 \x01(\rR\adstPort\x12\x1a\n" +
+	"\bprotocol\x18\x05 \x01(\rR\bprotocol\x120\n" +
+	"\x05start\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x120\n" +
+	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
+	"\x05ended\x18\b \x01(\bR\x05ended\x12\x1c\n" +
+	"\tcommunity\x18\t \x01(\rR\tcommunity\x12\x1a\n" +
+	"\bactivity\x18\n" +
+	" \x01(\rR\bactivity\x12 \n" +
+	"\vapplication\x18\v \x01(\tR\vapplication\x12\x1a\n" +
+	"\breporter\x18\f \x01(\fR\breporter\"B\n" +
 	"\rImportRequest\x121\n" +
 	"\x05batch\x18\x01 \x01(\v2\x1b.millrace.flow.v1.FlowBatchR\x05batch\"D\n" +
 	"\x0eImportResponse\x12\x18\n" +
@@ -2882,7 +3430,32 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x04pair\x18\x01 \x01(\v2\x1c.millrace.flow.v1.PrefixPairR\x04pair\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
 	"\apackets\x18\x03 \x01(\x04R\apackets\x12\x14\n" +
-	"\x05flows\x18\x04 \x01(\x04R\x05flows\"\xa7\x01\n" +
+	"\x05flows\x18\x04 \x01(\x04R\x05flows\"o\n" +
+	"\x11TagTrafficRequest\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\\\n" +
+	"\x12TagTrafficResponse\x120\n" +
+	"\x04tags\x18\x01 \x03(\v2\x1c.millrace.flow.v1.TagTrafficR\x04tags\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\x83\x02\n" +
+	"\n" +
+	"TagTraffic\x12\x1a\n" +
+	"\bexporter\x18\x01 \x01(\tR\bexporter\x12\x1c\n" +
+	"\tcommunity\x18\x02 \x01(\rR\tcommunity\x12%\n" +
+	"\x0ecommunity_name\x18\x03 \x01(\tR\rcommunityName\x12\x1a\n" +
+	"\bactivity\x18\x04 \x01(\rR\bactivity\x12#\n" +
+	"\ractivity_name\x18\x05 \x01(\tR\factivityName\x12\x14\n" +
+	"\x05bytes\x18\x06 \x01(\x04R\x05bytes\x12#\n" +
+	"\rfirefly_bytes\x18\a \x01(\x04R\ffireflyBytes\x12\x18\n" +
+	"\arecords\x18\b \x01(\x04R\arecords\"\xa1\x01\n" +
+	"\x0fPairTagsRequest\x122\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x1c.millrace.flow.v1.PrefixPairR\x05pairs\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"D\n" +
+	"\x10PairTagsResponse\x120\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x1a.millrace.flow.v1.PairTagsR\x05pairs\"R\n" +
+	"\bPairTags\x120\n" +
+	"\x04tags\x18\x01 \x03(\v2\x1c.millrace.flow.v1.TagTrafficR\x04tags\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xa7\x01\n" +
 	"\x10TelemetryRequest\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\tR\x06device\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
@@ -2964,13 +3537,16 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\fSOURCE_SFLOW\x10\x052\xcb\x01\n" +
 	"\x14FlowCollectorService\x12[\n" +
 	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse\"\f\xea\xb5\x18\b\b\x03\x10\x01\x1a\x02 \x01(\x01\x12V\n" +
-	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\x8c\x06\n" +
+	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\xc8\a\n" +
 	"\x10FlowStoreService\x12^\n" +
 	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12j\n" +
 	"\rExportQuality\x12&.millrace.flow.v1.ExportQualityRequest\x1a'.millrace.flow.v1.ExportQualityResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12Y\n" +
 	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\"\x06\xea\xb5\x18\x02\b\x02\x12b\n" +
 	"\vPairTraffic\x12$.millrace.flow.v1.PairTrafficRequest\x1a%.millrace.flow.v1.PairTrafficResponse\"\x06\xea\xb5\x18\x02\b\x02\x12J\n" +
-	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
+	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\"\x06\xea\xb5\x18\x02\b\x02\x12_\n" +
+	"\n" +
+	"TagTraffic\x12#.millrace.flow.v1.TagTrafficRequest\x1a$.millrace.flow.v1.TagTrafficResponse\"\x06\xea\xb5\x18\x02\b\x02\x12Y\n" +
+	"\bPairTags\x12!.millrace.flow.v1.PairTagsRequest\x1a\".millrace.flow.v1.PairTagsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
 	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
 	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponse\"\x06\xea\xb5\x18\x02\b\x02\x12e\n" +
 	"\fCircuitUsage\x12%.millrace.flow.v1.CircuitUsageRequest\x1a&.millrace.flow.v1.CircuitUsageResponse\"\x06\xea\xb5\x18\x02\b\x02B\xc3\x01\n" +
@@ -2989,130 +3565,152 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
 	(*HourQuality)(nil),           // 2: millrace.flow.v1.HourQuality
 	(*FlowRecord)(nil),            // 3: millrace.flow.v1.FlowRecord
-	(*ImportRequest)(nil),         // 4: millrace.flow.v1.ImportRequest
-	(*ImportResponse)(nil),        // 5: millrace.flow.v1.ImportResponse
-	(*QualityRequest)(nil),        // 6: millrace.flow.v1.QualityRequest
-	(*QualityResponse)(nil),       // 7: millrace.flow.v1.QualityResponse
-	(*CollectorSocket)(nil),       // 8: millrace.flow.v1.CollectorSocket
-	(*ExporterQuality)(nil),       // 9: millrace.flow.v1.ExporterQuality
-	(*IntervalsRequest)(nil),      // 10: millrace.flow.v1.IntervalsRequest
-	(*IntervalsResponse)(nil),     // 11: millrace.flow.v1.IntervalsResponse
-	(*ExportQualityRequest)(nil),  // 12: millrace.flow.v1.ExportQualityRequest
-	(*ExportQualityResponse)(nil), // 13: millrace.flow.v1.ExportQualityResponse
-	(*PrefixPair)(nil),            // 14: millrace.flow.v1.PrefixPair
-	(*LastSeenRequest)(nil),       // 15: millrace.flow.v1.LastSeenRequest
-	(*LastSeenResponse)(nil),      // 16: millrace.flow.v1.LastSeenResponse
-	(*PairSeen)(nil),              // 17: millrace.flow.v1.PairSeen
-	(*PairTrafficRequest)(nil),    // 18: millrace.flow.v1.PairTrafficRequest
-	(*PairTrafficResponse)(nil),   // 19: millrace.flow.v1.PairTrafficResponse
-	(*PairTraffic)(nil),           // 20: millrace.flow.v1.PairTraffic
-	(*TopRequest)(nil),            // 21: millrace.flow.v1.TopRequest
-	(*TopResponse)(nil),           // 22: millrace.flow.v1.TopResponse
-	(*PairBytes)(nil),             // 23: millrace.flow.v1.PairBytes
-	(*TelemetryRequest)(nil),      // 24: millrace.flow.v1.TelemetryRequest
-	(*TelemetryResponse)(nil),     // 25: millrace.flow.v1.TelemetryResponse
-	(*TelemetrySeries)(nil),       // 26: millrace.flow.v1.TelemetrySeries
-	(*TelemetryPoint)(nil),        // 27: millrace.flow.v1.TelemetryPoint
-	(*VpnSeriesRequest)(nil),      // 28: millrace.flow.v1.VpnSeriesRequest
-	(*VpnSeriesResponse)(nil),     // 29: millrace.flow.v1.VpnSeriesResponse
-	(*VpnFlowSeries)(nil),         // 30: millrace.flow.v1.VpnFlowSeries
-	(*VpnPoint)(nil),              // 31: millrace.flow.v1.VpnPoint
-	(*VpnFairness)(nil),           // 32: millrace.flow.v1.VpnFairness
-	(*CircuitUsageRequest)(nil),   // 33: millrace.flow.v1.CircuitUsageRequest
-	(*CircuitUsageResponse)(nil),  // 34: millrace.flow.v1.CircuitUsageResponse
-	(*CircuitUsage)(nil),          // 35: millrace.flow.v1.CircuitUsage
-	(*UsagePoint)(nil),            // 36: millrace.flow.v1.UsagePoint
-	nil,                           // 37: millrace.flow.v1.ExporterQuality.DropsEntry
-	nil,                           // 38: millrace.flow.v1.ExporterQuality.EventsEntry
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*FlowTag)(nil),               // 4: millrace.flow.v1.FlowTag
+	(*ImportRequest)(nil),         // 5: millrace.flow.v1.ImportRequest
+	(*ImportResponse)(nil),        // 6: millrace.flow.v1.ImportResponse
+	(*QualityRequest)(nil),        // 7: millrace.flow.v1.QualityRequest
+	(*QualityResponse)(nil),       // 8: millrace.flow.v1.QualityResponse
+	(*CollectorSocket)(nil),       // 9: millrace.flow.v1.CollectorSocket
+	(*ExporterQuality)(nil),       // 10: millrace.flow.v1.ExporterQuality
+	(*IntervalsRequest)(nil),      // 11: millrace.flow.v1.IntervalsRequest
+	(*IntervalsResponse)(nil),     // 12: millrace.flow.v1.IntervalsResponse
+	(*ExportQualityRequest)(nil),  // 13: millrace.flow.v1.ExportQualityRequest
+	(*ExportQualityResponse)(nil), // 14: millrace.flow.v1.ExportQualityResponse
+	(*PrefixPair)(nil),            // 15: millrace.flow.v1.PrefixPair
+	(*LastSeenRequest)(nil),       // 16: millrace.flow.v1.LastSeenRequest
+	(*LastSeenResponse)(nil),      // 17: millrace.flow.v1.LastSeenResponse
+	(*PairSeen)(nil),              // 18: millrace.flow.v1.PairSeen
+	(*PairTrafficRequest)(nil),    // 19: millrace.flow.v1.PairTrafficRequest
+	(*PairTrafficResponse)(nil),   // 20: millrace.flow.v1.PairTrafficResponse
+	(*PairTraffic)(nil),           // 21: millrace.flow.v1.PairTraffic
+	(*TopRequest)(nil),            // 22: millrace.flow.v1.TopRequest
+	(*TopResponse)(nil),           // 23: millrace.flow.v1.TopResponse
+	(*PairBytes)(nil),             // 24: millrace.flow.v1.PairBytes
+	(*TagTrafficRequest)(nil),     // 25: millrace.flow.v1.TagTrafficRequest
+	(*TagTrafficResponse)(nil),    // 26: millrace.flow.v1.TagTrafficResponse
+	(*TagTraffic)(nil),            // 27: millrace.flow.v1.TagTraffic
+	(*PairTagsRequest)(nil),       // 28: millrace.flow.v1.PairTagsRequest
+	(*PairTagsResponse)(nil),      // 29: millrace.flow.v1.PairTagsResponse
+	(*PairTags)(nil),              // 30: millrace.flow.v1.PairTags
+	(*TelemetryRequest)(nil),      // 31: millrace.flow.v1.TelemetryRequest
+	(*TelemetryResponse)(nil),     // 32: millrace.flow.v1.TelemetryResponse
+	(*TelemetrySeries)(nil),       // 33: millrace.flow.v1.TelemetrySeries
+	(*TelemetryPoint)(nil),        // 34: millrace.flow.v1.TelemetryPoint
+	(*VpnSeriesRequest)(nil),      // 35: millrace.flow.v1.VpnSeriesRequest
+	(*VpnSeriesResponse)(nil),     // 36: millrace.flow.v1.VpnSeriesResponse
+	(*VpnFlowSeries)(nil),         // 37: millrace.flow.v1.VpnFlowSeries
+	(*VpnPoint)(nil),              // 38: millrace.flow.v1.VpnPoint
+	(*VpnFairness)(nil),           // 39: millrace.flow.v1.VpnFairness
+	(*CircuitUsageRequest)(nil),   // 40: millrace.flow.v1.CircuitUsageRequest
+	(*CircuitUsageResponse)(nil),  // 41: millrace.flow.v1.CircuitUsageResponse
+	(*CircuitUsage)(nil),          // 42: millrace.flow.v1.CircuitUsage
+	(*UsagePoint)(nil),            // 43: millrace.flow.v1.UsagePoint
+	nil,                           // 44: millrace.flow.v1.ExporterQuality.DropsEntry
+	nil,                           // 45: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
 	3,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
 	2,  // 1: millrace.flow.v1.FlowBatch.quality:type_name -> millrace.flow.v1.HourQuality
-	0,  // 2: millrace.flow.v1.HourQuality.source:type_name -> millrace.flow.v1.Source
-	39, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
-	39, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	39, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
-	0,  // 6: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
-	1,  // 7: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
-	9,  // 8: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
-	8,  // 9: millrace.flow.v1.QualityResponse.sockets:type_name -> millrace.flow.v1.CollectorSocket
-	0,  // 10: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
-	37, // 11: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	39, // 12: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	38, // 13: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
-	39, // 14: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 15: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 16: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	39, // 17: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	39, // 18: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
-	39, // 19: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 20: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
-	2,  // 21: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
-	14, // 22: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	39, // 23: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
-	17, // 24: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
-	14, // 25: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	39, // 26: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	14, // 27: millrace.flow.v1.PairTrafficRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	39, // 28: millrace.flow.v1.PairTrafficRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 29: millrace.flow.v1.PairTrafficRequest.to:type_name -> google.protobuf.Timestamp
-	40, // 30: millrace.flow.v1.PairTrafficRequest.interval:type_name -> google.protobuf.Duration
-	20, // 31: millrace.flow.v1.PairTrafficResponse.pairs:type_name -> millrace.flow.v1.PairTraffic
-	39, // 32: millrace.flow.v1.PairTraffic.last_seen:type_name -> google.protobuf.Timestamp
-	39, // 33: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 34: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
-	23, // 35: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
-	14, // 36: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	39, // 37: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 38: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
-	26, // 39: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
-	27, // 40: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	39, // 41: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	39, // 42: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 43: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
-	30, // 44: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
-	32, // 45: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
-	31, // 46: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
-	39, // 47: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
-	39, // 48: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
-	39, // 49: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
-	39, // 50: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
-	35, // 51: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
-	36, // 52: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
-	39, // 53: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	4,  // 54: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	6,  // 55: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	10, // 56: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	12, // 57: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
-	15, // 58: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	18, // 59: millrace.flow.v1.FlowStoreService.PairTraffic:input_type -> millrace.flow.v1.PairTrafficRequest
-	21, // 60: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	24, // 61: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	28, // 62: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
-	33, // 63: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
-	5,  // 64: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	7,  // 65: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	11, // 66: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	13, // 67: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
-	16, // 68: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	19, // 69: millrace.flow.v1.FlowStoreService.PairTraffic:output_type -> millrace.flow.v1.PairTrafficResponse
-	22, // 70: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	25, // 71: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	29, // 72: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
-	34, // 73: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
-	64, // [64:74] is the sub-list for method output_type
-	54, // [54:64] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	4,  // 2: millrace.flow.v1.FlowBatch.tags:type_name -> millrace.flow.v1.FlowTag
+	0,  // 3: millrace.flow.v1.HourQuality.source:type_name -> millrace.flow.v1.Source
+	46, // 4: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
+	46, // 5: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	46, // 6: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	0,  // 7: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
+	46, // 8: millrace.flow.v1.FlowTag.start:type_name -> google.protobuf.Timestamp
+	46, // 9: millrace.flow.v1.FlowTag.until:type_name -> google.protobuf.Timestamp
+	1,  // 10: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
+	10, // 11: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
+	9,  // 12: millrace.flow.v1.QualityResponse.sockets:type_name -> millrace.flow.v1.CollectorSocket
+	0,  // 13: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
+	44, // 14: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
+	46, // 15: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	45, // 16: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	46, // 17: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 18: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	47, // 19: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	46, // 20: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	46, // 21: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	46, // 22: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 23: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
+	2,  // 24: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
+	15, // 25: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	46, // 26: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
+	18, // 27: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
+	15, // 28: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
+	46, // 29: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	15, // 30: millrace.flow.v1.PairTrafficRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	46, // 31: millrace.flow.v1.PairTrafficRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 32: millrace.flow.v1.PairTrafficRequest.to:type_name -> google.protobuf.Timestamp
+	47, // 33: millrace.flow.v1.PairTrafficRequest.interval:type_name -> google.protobuf.Duration
+	21, // 34: millrace.flow.v1.PairTrafficResponse.pairs:type_name -> millrace.flow.v1.PairTraffic
+	46, // 35: millrace.flow.v1.PairTraffic.last_seen:type_name -> google.protobuf.Timestamp
+	46, // 36: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 37: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	24, // 38: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
+	15, // 39: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
+	46, // 40: millrace.flow.v1.TagTrafficRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 41: millrace.flow.v1.TagTrafficRequest.to:type_name -> google.protobuf.Timestamp
+	27, // 42: millrace.flow.v1.TagTrafficResponse.tags:type_name -> millrace.flow.v1.TagTraffic
+	15, // 43: millrace.flow.v1.PairTagsRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	46, // 44: millrace.flow.v1.PairTagsRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 45: millrace.flow.v1.PairTagsRequest.to:type_name -> google.protobuf.Timestamp
+	30, // 46: millrace.flow.v1.PairTagsResponse.pairs:type_name -> millrace.flow.v1.PairTags
+	27, // 47: millrace.flow.v1.PairTags.tags:type_name -> millrace.flow.v1.TagTraffic
+	46, // 48: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 49: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	33, // 50: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
+	34, // 51: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
+	46, // 52: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	46, // 53: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 54: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
+	37, // 55: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
+	39, // 56: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
+	38, // 57: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
+	46, // 58: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
+	46, // 59: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
+	46, // 60: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 61: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
+	42, // 62: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
+	43, // 63: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
+	46, // 64: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	5,  // 65: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	7,  // 66: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	11, // 67: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	13, // 68: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
+	16, // 69: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	19, // 70: millrace.flow.v1.FlowStoreService.PairTraffic:input_type -> millrace.flow.v1.PairTrafficRequest
+	22, // 71: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	25, // 72: millrace.flow.v1.FlowStoreService.TagTraffic:input_type -> millrace.flow.v1.TagTrafficRequest
+	28, // 73: millrace.flow.v1.FlowStoreService.PairTags:input_type -> millrace.flow.v1.PairTagsRequest
+	31, // 74: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	35, // 75: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
+	40, // 76: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
+	6,  // 77: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	8,  // 78: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	12, // 79: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	14, // 80: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
+	17, // 81: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	20, // 82: millrace.flow.v1.FlowStoreService.PairTraffic:output_type -> millrace.flow.v1.PairTrafficResponse
+	23, // 83: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	26, // 84: millrace.flow.v1.FlowStoreService.TagTraffic:output_type -> millrace.flow.v1.TagTrafficResponse
+	29, // 85: millrace.flow.v1.FlowStoreService.PairTags:output_type -> millrace.flow.v1.PairTagsResponse
+	32, // 86: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	36, // 87: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
+	41, // 88: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
+	77, // [77:89] is the sub-list for method output_type
+	65, // [65:77] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -3126,7 +3724,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

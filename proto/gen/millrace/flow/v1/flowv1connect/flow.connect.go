@@ -58,6 +58,12 @@ const (
 	FlowStoreServicePairTrafficProcedure = "/millrace.flow.v1.FlowStoreService/PairTraffic"
 	// FlowStoreServiceTopProcedure is the fully-qualified name of the FlowStoreService's Top RPC.
 	FlowStoreServiceTopProcedure = "/millrace.flow.v1.FlowStoreService/Top"
+	// FlowStoreServiceTagTrafficProcedure is the fully-qualified name of the FlowStoreService's
+	// TagTraffic RPC.
+	FlowStoreServiceTagTrafficProcedure = "/millrace.flow.v1.FlowStoreService/TagTraffic"
+	// FlowStoreServicePairTagsProcedure is the fully-qualified name of the FlowStoreService's PairTags
+	// RPC.
+	FlowStoreServicePairTagsProcedure = "/millrace.flow.v1.FlowStoreService/PairTags"
 	// FlowStoreServiceTelemetryProcedure is the fully-qualified name of the FlowStoreService's
 	// Telemetry RPC.
 	FlowStoreServiceTelemetryProcedure = "/millrace.flow.v1.FlowStoreService/Telemetry"
@@ -184,6 +190,10 @@ type FlowStoreServiceClient interface {
 	PairTraffic(context.Context, *connect.Request[v1.PairTrafficRequest]) (*connect.Response[v1.PairTrafficResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
+	// TagTraffic returns what flows sent, by whose they are and what for (SciTags).
+	TagTraffic(context.Context, *connect.Request[v1.TagTrafficRequest]) (*connect.Response[v1.TagTrafficResponse], error)
+	// PairTags returns what prefix pairs sent, by whose flows and what for, most first.
+	PairTags(context.Context, *connect.Request[v1.PairTagsRequest]) (*connect.Response[v1.PairTagsResponse], error)
 	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
 	// VpnSeries returns VPN flows and their fairness over time.
@@ -233,6 +243,18 @@ func NewFlowStoreServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(flowStoreServiceMethods.ByName("Top")),
 			connect.WithClientOptions(opts...),
 		),
+		tagTraffic: connect.NewClient[v1.TagTrafficRequest, v1.TagTrafficResponse](
+			httpClient,
+			baseURL+FlowStoreServiceTagTrafficProcedure,
+			connect.WithSchema(flowStoreServiceMethods.ByName("TagTraffic")),
+			connect.WithClientOptions(opts...),
+		),
+		pairTags: connect.NewClient[v1.PairTagsRequest, v1.PairTagsResponse](
+			httpClient,
+			baseURL+FlowStoreServicePairTagsProcedure,
+			connect.WithSchema(flowStoreServiceMethods.ByName("PairTags")),
+			connect.WithClientOptions(opts...),
+		),
 		telemetry: connect.NewClient[v1.TelemetryRequest, v1.TelemetryResponse](
 			httpClient,
 			baseURL+FlowStoreServiceTelemetryProcedure,
@@ -261,6 +283,8 @@ type flowStoreServiceClient struct {
 	lastSeen      *connect.Client[v1.LastSeenRequest, v1.LastSeenResponse]
 	pairTraffic   *connect.Client[v1.PairTrafficRequest, v1.PairTrafficResponse]
 	top           *connect.Client[v1.TopRequest, v1.TopResponse]
+	tagTraffic    *connect.Client[v1.TagTrafficRequest, v1.TagTrafficResponse]
+	pairTags      *connect.Client[v1.PairTagsRequest, v1.PairTagsResponse]
 	telemetry     *connect.Client[v1.TelemetryRequest, v1.TelemetryResponse]
 	vpnSeries     *connect.Client[v1.VpnSeriesRequest, v1.VpnSeriesResponse]
 	circuitUsage  *connect.Client[v1.CircuitUsageRequest, v1.CircuitUsageResponse]
@@ -289,6 +313,16 @@ func (c *flowStoreServiceClient) PairTraffic(ctx context.Context, req *connect.R
 // Top calls millrace.flow.v1.FlowStoreService.Top.
 func (c *flowStoreServiceClient) Top(ctx context.Context, req *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error) {
 	return c.top.CallUnary(ctx, req)
+}
+
+// TagTraffic calls millrace.flow.v1.FlowStoreService.TagTraffic.
+func (c *flowStoreServiceClient) TagTraffic(ctx context.Context, req *connect.Request[v1.TagTrafficRequest]) (*connect.Response[v1.TagTrafficResponse], error) {
+	return c.tagTraffic.CallUnary(ctx, req)
+}
+
+// PairTags calls millrace.flow.v1.FlowStoreService.PairTags.
+func (c *flowStoreServiceClient) PairTags(ctx context.Context, req *connect.Request[v1.PairTagsRequest]) (*connect.Response[v1.PairTagsResponse], error) {
+	return c.pairTags.CallUnary(ctx, req)
 }
 
 // Telemetry calls millrace.flow.v1.FlowStoreService.Telemetry.
@@ -320,6 +354,10 @@ type FlowStoreServiceHandler interface {
 	PairTraffic(context.Context, *connect.Request[v1.PairTrafficRequest]) (*connect.Response[v1.PairTrafficResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
+	// TagTraffic returns what flows sent, by whose they are and what for (SciTags).
+	TagTraffic(context.Context, *connect.Request[v1.TagTrafficRequest]) (*connect.Response[v1.TagTrafficResponse], error)
+	// PairTags returns what prefix pairs sent, by whose flows and what for, most first.
+	PairTags(context.Context, *connect.Request[v1.PairTagsRequest]) (*connect.Response[v1.PairTagsResponse], error)
 	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
 	// VpnSeries returns VPN flows and their fairness over time.
@@ -365,6 +403,18 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 		connect.WithSchema(flowStoreServiceMethods.ByName("Top")),
 		connect.WithHandlerOptions(opts...),
 	)
+	flowStoreServiceTagTrafficHandler := connect.NewUnaryHandler(
+		FlowStoreServiceTagTrafficProcedure,
+		svc.TagTraffic,
+		connect.WithSchema(flowStoreServiceMethods.ByName("TagTraffic")),
+		connect.WithHandlerOptions(opts...),
+	)
+	flowStoreServicePairTagsHandler := connect.NewUnaryHandler(
+		FlowStoreServicePairTagsProcedure,
+		svc.PairTags,
+		connect.WithSchema(flowStoreServiceMethods.ByName("PairTags")),
+		connect.WithHandlerOptions(opts...),
+	)
 	flowStoreServiceTelemetryHandler := connect.NewUnaryHandler(
 		FlowStoreServiceTelemetryProcedure,
 		svc.Telemetry,
@@ -395,6 +445,10 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 			flowStoreServicePairTrafficHandler.ServeHTTP(w, r)
 		case FlowStoreServiceTopProcedure:
 			flowStoreServiceTopHandler.ServeHTTP(w, r)
+		case FlowStoreServiceTagTrafficProcedure:
+			flowStoreServiceTagTrafficHandler.ServeHTTP(w, r)
+		case FlowStoreServicePairTagsProcedure:
+			flowStoreServicePairTagsHandler.ServeHTTP(w, r)
 		case FlowStoreServiceTelemetryProcedure:
 			flowStoreServiceTelemetryHandler.ServeHTTP(w, r)
 		case FlowStoreServiceVpnSeriesProcedure:
@@ -428,6 +482,14 @@ func (UnimplementedFlowStoreServiceHandler) PairTraffic(context.Context, *connec
 
 func (UnimplementedFlowStoreServiceHandler) Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.Top is not implemented"))
+}
+
+func (UnimplementedFlowStoreServiceHandler) TagTraffic(context.Context, *connect.Request[v1.TagTrafficRequest]) (*connect.Response[v1.TagTrafficResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.TagTraffic is not implemented"))
+}
+
+func (UnimplementedFlowStoreServiceHandler) PairTags(context.Context, *connect.Request[v1.PairTagsRequest]) (*connect.Response[v1.PairTagsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.PairTags is not implemented"))
 }
 
 func (UnimplementedFlowStoreServiceHandler) Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error) {

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/flow/v1/flow.proto.
  */
 export const file_millrace_flow_v1_flow: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEiiwEKCUZsb3dCYXRjaBIQCghiYXRjaF9pZBgBIAEoCRItCgdyZWNvcmRzGAIgAygLMhwubWlsbHJhY2UuZmxvdy52MS5GbG93UmVjb3JkEi4KB3F1YWxpdHkYAyADKAsyHS5taWxscmFjZS5mbG93LnYxLkhvdXJRdWFsaXR5Eg0KBWJsb2NrGAQgASgMIuACCgtIb3VyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoDBIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USKAoEaG91chgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJY29sbGVjdG9yGAUgASgJEhAKCHJldmlzaW9uGAYgASgEEhEKCWRhdGFncmFtcxgHIAEoBBIPCgdyZWNvcmRzGAggASgEEhQKDHVua25vd25fcmF0ZRgJIAEoBBIQCghyZWNlaXZlZBgKIAEoBBIMCgRsb3N0GAsgASgEEhMKC25vX3RlbXBsYXRlGAwgASgEEhQKDG91dF9vZl9yYW5nZRgNIAEoBBIPCgdyZWZ1c2VkGA4gASgEEhQKDHNvY2tldF9kcm9wcxgPIAEoBCKIAwoKRmxvd1JlY29yZBIQCghleHBvcnRlchgBIAEoDBIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKQoFc3RhcnQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3JjX2FkZHIYBSABKAwSEAoIZHN0X2FkZHIYBiABKAwSEAoIc3JjX3BvcnQYByABKA0SEAoIZHN0X3BvcnQYCCABKA0SEAoIcHJvdG9jb2wYCSABKA0SCwoDdG9zGAogASgNEhEKCXRjcF9mbGFncxgLIAEoDRINCgVpbl9pZhgMIAEoDRIOCgZvdXRfaWYYDSABKA0SDQoFYnl0ZXMYDiABKAQSDwoHcGFja2V0cxgPIAEoBBIVCg1zYW1wbGluZ19yYXRlGBAgASgEEigKBnNvdXJjZRgRIAEoDjIYLm1pbGxyYWNlLmZsb3cudjEuU291cmNlIjsKDUltcG9ydFJlcXVlc3QSKgoFYmF0Y2gYASABKAsyGy5taWxscmFjZS5mbG93LnYxLkZsb3dCYXRjaCIyCg5JbXBvcnRSZXNwb25zZRIPCgdiYXRjaGVzGAEgASgEEg8KB3JlY29yZHMYAiABKAQiEAoOUXVhbGl0eVJlcXVlc3QikQEKD1F1YWxpdHlSZXNwb25zZRI0CglleHBvcnRlcnMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eRIUCgxzb2NrZXRfZHJvcHMYAiABKAQSMgoHc29ja2V0cxgDIAMoCzIhLm1pbGxyYWNlLmZsb3cudjEuQ29sbGVjdG9yU29ja2V0IlMKD0NvbGxlY3RvclNvY2tldBIOCgZsaXN0ZW4YASABKAkSDgoGd29ya2VyGAIgASgNEhEKCWRhdGFncmFtcxgDIAEoBBINCgVkcm9wcxgEIAEoBCKjBAoPRXhwb3J0ZXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgJEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIRCglkYXRhZ3JhbXMYBCABKAQSDwoHcmVjb3JkcxgFIAEoBBIaChJyZWNvcmRzX3Blcl9zZWNvbmQYBiABKAESDAoEbG9zdBgHIAEoBBISCgpsb3NzX3JhdGlvGAggASgBEhEKCXRlbXBsYXRlcxgJIAEoDRIVCg1zYW1wbGluZ19yYXRlGAogASgEEjsKBWRyb3BzGAsgAygLMiwubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkuRHJvcHNFbnRyeRItCglsYXN0X3NlZW4YDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEj0KBmV2ZW50cxgNIAMoCzItLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkV2ZW50c0VudHJ5EhQKDHVua25vd25fcmF0ZRgOIAEoBBIOCgZ3b3JrZXIYDyABKA0aLAoKRHJvcHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBGi0KC0V2ZW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEipAEKEEludGVydmFsc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGludGVydmFsGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCW1pbl9ieXRlcxgEIAEoBCK/AgoRSW50ZXJ2YWxzUmVzcG9uc2USEAoIZXhwb3J0ZXIYASABKAkSEAoIc3JjX2FkZHIYAiABKAkSEAoIZHN0X2FkZHIYAyABKAkSEAoIc3JjX3BvcnQYBCABKA0SEAoIZHN0X3BvcnQYBSABKA0SEAoIcHJvdG9jb2wYBiABKA0SDQoFaW5faWYYByABKA0SMgoOaW50ZXJ2YWxfc3RhcnQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWJ5dGVzGAkgASgEEg8KB3BhY2tldHMYCiABKAQSDwoHcmVjb3JkcxgLIAEoDRIVCg1zYW1wbGluZ19yYXRlGAwgASgEEjMKD2xhc3RfcmVjb3JkX2VuZBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiaAoURXhwb3J0UXVhbGl0eVJlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkcKFUV4cG9ydFF1YWxpdHlSZXNwb25zZRIuCgdxdWFsaXR5GAEgASgLMh0ubWlsbHJhY2UuZmxvdy52MS5Ib3VyUXVhbGl0eSI4CgpQcmVmaXhQYWlyEgsKA3NyYxgBIAEoCRILCgNkc3QYAiABKAkSEAoIZXhwb3J0ZXIYAyABKAkiaQoPTGFzdFNlZW5SZXF1ZXN0EisKBXBhaXJzGAEgAygLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEikKBXNpbmNlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI9ChBMYXN0U2VlblJlc3BvbnNlEikKBXBhaXJzGAEgAygLMhoubWlsbHJhY2UuZmxvdy52MS5QYWlyU2VlbiJlCghQYWlyU2VlbhIqCgRwYWlyGAEgASgLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEi0KCWxhc3Rfc2VlbhgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi0wEKElBhaXJUcmFmZmljUmVxdWVzdBIrCgVwYWlycxgBIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEQoJbWluX2J5dGVzGAUgASgEIkMKE1BhaXJUcmFmZmljUmVzcG9uc2USLAoFcGFpcnMYASADKAsyHS5taWxscmFjZS5mbG93LnYxLlBhaXJUcmFmZmljImUKC1BhaXJUcmFmZmljEg0KBWJ5dGVzGAEgASgEEhgKEGFscGhhX2Zsb3dfYnl0ZXMYAiABKAQSLQoJbGFzdF9zZWVuGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKCAQoKVG9wUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLaXB2NF9sZW5ndGgYAyABKA0SDQoFbGltaXQYBCABKA0iOQoLVG9wUmVzcG9uc2USKgoFcGFpcnMYASADKAsyGy5taWxscmFjZS5mbG93LnYxLlBhaXJCeXRlcyJmCglQYWlyQnl0ZXMSKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchINCgVieXRlcxgCIAEoBBIPCgdwYWNrZXRzGAMgASgEEg0KBWZsb3dzGAQgASgEIokBChBUZWxlbWV0cnlSZXF1ZXN0Eg4KBmRldmljZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcGF0aF9wcmVmaXgYBCABKAkiRgoRVGVsZW1ldHJ5UmVzcG9uc2USMQoGc2VyaWVzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlTZXJpZXMiYQoPVGVsZW1ldHJ5U2VyaWVzEg4KBmRldmljZRgBIAEoCRIMCgRwYXRoGAIgASgJEjAKBnBvaW50cxgDIAMoCzIgLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UG9pbnQiSQoOVGVsZW1ldHJ5UG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFdmFsdWUYAiABKAQigAEKEFZwblNlcmllc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3ZwbhgDIAEoCRINCgVsaW1pdBgEIAEoDSJ0ChFWcG5TZXJpZXNSZXNwb25zZRIuCgVmbG93cxgBIAMoCzIfLm1pbGxyYWNlLmZsb3cudjEuVnBuRmxvd1NlcmllcxIvCghmYWlybmVzcxgCIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuVnBuRmFpcm5lc3MiaQoNVnBuRmxvd1NlcmllcxILCgN2cG4YASABKAkSDwoHaW5ncmVzcxgCIAEoCRIOCgZlZ3Jlc3MYAyABKAkSKgoGcG9pbnRzGAQgAygLMhoubWlsbHJhY2UuZmxvdy52MS5WcG5Qb2ludCK9AQoIVnBuUG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGhyb3VnaHB1dBgCIAEoARISCgpmYWlyX3NoYXJlGAMgASgBEg4KBndpbmRvdxgEIAEoARITCgtydHRfc2Vjb25kcxgFIAEoARIMCgRsb3NzGAYgASgBEg0KBXF1ZXVlGAcgASgBEg4KBndlaWdodBgIIAEoARINCgVkcm9wcxgJIAEoBCJ7CgtWcG5GYWlybmVzcxIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghmYWlybmVzcxgCIAEoARIMCgRqYWluGAMgASgBEg4KBmFjdGl2ZRgEIAEoDRISCgp0aHJvdWdocHV0GAUgASgBIokBChNDaXJjdWl0VXNhZ2VSZXF1ZXN0EhAKCGNpcmN1aXRzGAEgAygJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZ0b3RhbHMYBCABKAgiXgoUQ2lyY3VpdFVzYWdlUmVzcG9uc2USMAoIY2lyY3VpdHMYASADKAsyHi5taWxscmFjZS5mbG93LnYxLkNpcmN1aXRVc2FnZRIUCgxzdGVwX3NlY29uZHMYAiABKAMidgoMQ2lyY3VpdFVzYWdlEg8KB2NpcmN1aXQYASABKAkSLAoGcG9pbnRzGAIgAygLMhwubWlsbHJhY2UuZmxvdy52MS5Vc2FnZVBvaW50Eg8KB2NvdW50ZWQYAyABKAgSFgoOcmV0dXJuX2NvdW50ZWQYBCABKAgiywEKClVzYWdlUG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRaW5fcHJvZmlsZV9vY3RldHMYAiABKAQSGgoSaW5fcHJvZmlsZV9wYWNrZXRzGAMgASgEEhUKDWV4Y2Vzc19vY3RldHMYBCABKAQSFgoOZXhjZXNzX3BhY2tldHMYBSABKAQSFQoNcmV0dXJuX29jdGV0cxgGIAEoBBIWCg5yZXR1cm5fcGFja2V0cxgHIAEoBCqFAQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhUKEVNPVVJDRV9ORVRGTE9XX1Y1EAESFQoRU09VUkNFX05FVEZMT1dfVjkQAhIQCgxTT1VSQ0VfSVBGSVgQAxIRCg1TT1VSQ0VfTkZDQVBEEAQSEAoMU09VUkNFX1NGTE9XEAUyywEKFEZsb3dDb2xsZWN0b3JTZXJ2aWNlElsKBkltcG9ydBIfLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVxdWVzdBogLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVzcG9uc2UiDOq1GAgIAxABGgIgASgBElYKB1F1YWxpdHkSIC5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXF1ZXN0GiEubWlsbHJhY2UuZmxvdy52MS5RdWFsaXR5UmVzcG9uc2UiBuq1GAIIAjKMBgoQRmxvd1N0b3JlU2VydmljZRJeCglJbnRlcnZhbHMSIi5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1Jlc3BvbnNlIgbqtRgCCAIwARJqCg1FeHBvcnRRdWFsaXR5EiYubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVxdWVzdBonLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0UXVhbGl0eVJlc3BvbnNlIgbqtRgCCAIwARJZCghMYXN0U2VlbhIhLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXF1ZXN0GiIubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlc3BvbnNlIgbqtRgCCAISYgoLUGFpclRyYWZmaWMSJC5taWxscmFjZS5mbG93LnYxLlBhaXJUcmFmZmljUmVxdWVzdBolLm1pbGxyYWNlLmZsb3cudjEuUGFpclRyYWZmaWNSZXNwb25zZSIG6rUYAggCEkoKA1RvcBIcLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVxdWVzdBodLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVzcG9uc2UiBuq1GAIIAhJcCglUZWxlbWV0cnkSIi5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVJlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVJlc3BvbnNlIgbqtRgCCAISXAoJVnBuU2VyaWVzEiIubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXNwb25zZSIG6rUYAggCEmUKDENpcmN1aXRVc2FnZRIlLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlUmVxdWVzdBomLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlUmVzcG9uc2UiBuq1GAIIAkLDAQoUY29tLm1pbGxyYWNlLmZsb3cudjFCCUZsb3dQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9mbG93L3YxO2Zsb3d2MaICA01GWKoCEE1pbGxyYWNlLkZsb3cuVjHKAhBNaWxscmFjZVxGbG93XFYx4gIcTWlsbHJhY2VcRmxvd1xWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpGbG93OjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEitAEKCUZsb3dCYXRjaBIQCghiYXRjaF9pZBgBIAEoCRItCgdyZWNvcmRzGAIgAygLMhwubWlsbHJhY2UuZmxvdy52MS5GbG93UmVjb3JkEi4KB3F1YWxpdHkYAyADKAsyHS5taWxscmFjZS5mbG93LnYxLkhvdXJRdWFsaXR5Eg0KBWJsb2NrGAQgASgMEicKBHRhZ3MYBSADKAsyGS5taWxscmFjZS5mbG93LnYxLkZsb3dUYWci4AIKC0hvdXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIoCgRob3VyGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb2xsZWN0b3IYBSABKAkSEAoIcmV2aXNpb24YBiABKAQSEQoJZGF0YWdyYW1zGAcgASgEEg8KB3JlY29yZHMYCCABKAQSFAoMdW5rbm93bl9yYXRlGAkgASgEEhAKCHJlY2VpdmVkGAogASgEEgwKBGxvc3QYCyABKAQSEwoLbm9fdGVtcGxhdGUYDCABKAQSFAoMb3V0X29mX3JhbmdlGA0gASgEEg8KB3JlZnVzZWQYDiABKAQSFAoMc29ja2V0X2Ryb3BzGA8gASgEIpwDCgpGbG93UmVjb3JkEhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIpCgVzdGFydBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzcmNfYWRkchgFIAEoDBIQCghkc3RfYWRkchgGIAEoDBIQCghzcmNfcG9ydBgHIAEoDRIQCghkc3RfcG9ydBgIIAEoDRIQCghwcm90b2NvbBgJIAEoDRILCgN0b3MYCiABKA0SEQoJdGNwX2ZsYWdzGAsgASgNEg0KBWluX2lmGAwgASgNEg4KBm91dF9pZhgNIAEoDRINCgVieXRlcxgOIAEoBBIPCgdwYWNrZXRzGA8gASgEEhUKDXNhbXBsaW5nX3JhdGUYECABKAQSKAoGc291cmNlGBEgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USEgoKZmxvd19sYWJlbBgSIAEoDSKUAgoHRmxvd1RhZxIQCghzcmNfYWRkchgBIAEoDBIQCghkc3RfYWRkchgCIAEoDBIQCghzcmNfcG9ydBgDIAEoDRIQCghkc3RfcG9ydBgEIAEoDRIQCghwcm90b2NvbBgFIAEoDRIpCgVzdGFydBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVuZGVkGAggASgIEhEKCWNvbW11bml0eRgJIAEoDRIQCghhY3Rpdml0eRgKIAEoDRITCgthcHBsaWNhdGlvbhgLIAEoCRIQCghyZXBvcnRlchgMIAEoDCI7Cg1JbXBvcnRSZXF1ZXN0EioKBWJhdGNoGAEgASgLMhsubWlsbHJhY2UuZmxvdy52MS5GbG93QmF0Y2giMgoOSW1wb3J0UmVzcG9uc2USDwoHYmF0Y2hlcxgBIAEoBBIPCgdyZWNvcmRzGAIgASgEIhAKDlF1YWxpdHlSZXF1ZXN0IpEBCg9RdWFsaXR5UmVzcG9uc2USNAoJZXhwb3J0ZXJzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkSFAoMc29ja2V0X2Ryb3BzGAIgASgEEjIKB3NvY2tldHMYAyADKAsyIS5taWxscmFjZS5mbG93LnYxLkNvbGxlY3RvclNvY2tldCJTCg9Db2xsZWN0b3JTb2NrZXQSDgoGbGlzdGVuGAEgASgJEg4KBndvcmtlchgCIAEoDRIRCglkYXRhZ3JhbXMYAyABKAQSDQoFZHJvcHMYBCABKAQiowQKD0V4cG9ydGVyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoCRIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USEQoJZGF0YWdyYW1zGAQgASgEEg8KB3JlY29yZHMYBSABKAQSGgoScmVjb3Jkc19wZXJfc2Vjb25kGAYgASgBEgwKBGxvc3QYByABKAQSEgoKbG9zc19yYXRpbxgIIAEoARIRCgl0ZW1wbGF0ZXMYCSABKA0SFQoNc2FtcGxpbmdfcmF0ZRgKIAEoBBI7CgVkcm9wcxgLIAMoCzIsLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkRyb3BzRW50cnkSLQoJbGFzdF9zZWVuGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI9CgZldmVudHMYDSADKAsyLS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5FdmVudHNFbnRyeRIUCgx1bmtub3duX3JhdGUYDiABKAQSDgoGd29ya2VyGA8gASgNGiwKCkRyb3BzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARotCgtFdmVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBIqQBChBJbnRlcnZhbHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIRCgltaW5fYnl0ZXMYBCABKAQivwIKEUludGVydmFsc1Jlc3BvbnNlEhAKCGV4cG9ydGVyGAEgASgJEhAKCHNyY19hZGRyGAIgASgJEhAKCGRzdF9hZGRyGAMgASgJEhAKCHNyY19wb3J0GAQgASgNEhAKCGRzdF9wb3J0GAUgASgNEhAKCHByb3RvY29sGAYgASgNEg0KBWluX2lmGAcgASgNEjIKDmludGVydmFsX3N0YXJ0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgJIAEoBBIPCgdwYWNrZXRzGAogASgEEg8KB3JlY29yZHMYCyABKA0SFQoNc2FtcGxpbmdfcmF0ZRgMIAEoBBIzCg9sYXN0X3JlY29yZF9lbmQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImgKFEV4cG9ydFF1YWxpdHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJHChVFeHBvcnRRdWFsaXR5UmVzcG9uc2USLgoHcXVhbGl0eRgBIAEoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHkiOAoKUHJlZml4UGFpchILCgNzcmMYASABKAkSCwoDZHN0GAIgASgJEhAKCGV4cG9ydGVyGAMgASgJImkKD0xhc3RTZWVuUmVxdWVzdBIrCgVwYWlycxgBIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPQoQTGFzdFNlZW5SZXNwb25zZRIpCgVwYWlycxgBIAMoCzIaLm1pbGxyYWNlLmZsb3cudjEuUGFpclNlZW4iZQoIUGFpclNlZW4SKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchItCglsYXN0X3NlZW4YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItMBChJQYWlyVHJhZmZpY1JlcXVlc3QSKwoFcGFpcnMYASADKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGludGVydmFsGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCW1pbl9ieXRlcxgFIAEoBCJDChNQYWlyVHJhZmZpY1Jlc3BvbnNlEiwKBXBhaXJzGAEgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5QYWlyVHJhZmZpYyJlCgtQYWlyVHJhZmZpYxINCgVieXRlcxgBIAEoBBIYChBhbHBoYV9mbG93X2J5dGVzGAIgASgEEi0KCWxhc3Rfc2VlbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiggEKClRvcFJlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2lwdjRfbGVuZ3RoGAMgASgNEg0KBWxpbWl0GAQgASgNIjkKC1RvcFJlc3BvbnNlEioKBXBhaXJzGAEgAygLMhsubWlsbHJhY2UuZmxvdy52MS5QYWlyQnl0ZXMiZgoJUGFpckJ5dGVzEioKBHBhaXIYASABKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISDQoFYnl0ZXMYAiABKAQSDwoHcGFja2V0cxgDIAEoBBINCgVmbG93cxgEIAEoBCJlChFUYWdUcmFmZmljUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoSVGFnVHJhZmZpY1Jlc3BvbnNlEioKBHRhZ3MYASADKAsyHC5taWxscmFjZS5mbG93LnYxLlRhZ1RyYWZmaWMSDQoFYnl0ZXMYAiABKAQiqQEKClRhZ1RyYWZmaWMSEAoIZXhwb3J0ZXIYASABKAkSEQoJY29tbXVuaXR5GAIgASgNEhYKDmNvbW11bml0eV9uYW1lGAMgASgJEhAKCGFjdGl2aXR5GAQgASgNEhUKDWFjdGl2aXR5X25hbWUYBSABKAkSDQoFYnl0ZXMYBiABKAQSFQoNZmlyZWZseV9ieXRlcxgHIAEoBBIPCgdyZWNvcmRzGAggASgEIpABCg9QYWlyVGFnc1JlcXVlc3QSKwoFcGFpcnMYASADKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIj0KEFBhaXJUYWdzUmVzcG9uc2USKQoFcGFpcnMYASADKAsyGi5taWxscmFjZS5mbG93LnYxLlBhaXJUYWdzIkUKCFBhaXJUYWdzEioKBHRhZ3MYASADKAsyHC5taWxscmFjZS5mbG93LnYxLlRhZ1RyYWZmaWMSDQoFYnl0ZXMYAiABKAQiiQEKEFRlbGVtZXRyeVJlcXVlc3QSDgoGZGV2aWNlGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtwYXRoX3ByZWZpeBgEIAEoCSJGChFUZWxlbWV0cnlSZXNwb25zZRIxCgZzZXJpZXMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVNlcmllcyJhCg9UZWxlbWV0cnlTZXJpZXMSDgoGZGV2aWNlGAEgASgJEgwKBHBhdGgYAiABKAkSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlQb2ludCJJCg5UZWxlbWV0cnlQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgV2YWx1ZRgCIAEoBCKAAQoQVnBuU2VyaWVzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdnBuGAMgASgJEg0KBWxpbWl0GAQgASgNInQKEVZwblNlcmllc1Jlc3BvbnNlEi4KBWZsb3dzGAEgAygLMh8ubWlsbHJhY2UuZmxvdy52MS5WcG5GbG93U2VyaWVzEi8KCGZhaXJuZXNzGAIgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5WcG5GYWlybmVzcyJpCg1WcG5GbG93U2VyaWVzEgsKA3ZwbhgBIAEoCRIPCgdpbmdyZXNzGAIgASgJEg4KBmVncmVzcxgDIAEoCRIqCgZwb2ludHMYBCADKAsyGi5taWxscmFjZS5mbG93LnYxLlZwblBvaW50Ir0BCghWcG5Qb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgp0aHJvdWdocHV0GAIgASgBEhIKCmZhaXJfc2hhcmUYAyABKAESDgoGd2luZG93GAQgASgBEhMKC3J0dF9zZWNvbmRzGAUgASgBEgwKBGxvc3MYBiABKAESDQoFcXVldWUYByABKAESDgoGd2VpZ2h0GAggASgBEg0KBWRyb3BzGAkgASgEInsKC1ZwbkZhaXJuZXNzEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGZhaXJuZXNzGAIgASgBEgwKBGphaW4YAyABKAESDgoGYWN0aXZlGAQgASgNEhIKCnRocm91Z2hwdXQYBSABKAEiiQEKE0NpcmN1aXRVc2FnZVJlcXVlc3QSEAoIY2lyY3VpdHMYASADKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnRvdGFscxgEIAEoCCJeChRDaXJjdWl0VXNhZ2VSZXNwb25zZRIwCghjaXJjdWl0cxgBIAMoCzIeLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlEhQKDHN0ZXBfc2Vjb25kcxgCIAEoAyJ2CgxDaXJjdWl0VXNhZ2USDwoHY2lyY3VpdBgBIAEoCRIsCgZwb2ludHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLlVzYWdlUG9pbnQSDwoHY291bnRlZBgDIAEoCBIWCg5yZXR1cm5fY291bnRlZBgEIAEoCCLLAQoKVXNhZ2VQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFpbl9wcm9maWxlX29jdGV0cxgCIAEoBBIaChJpbl9wcm9maWxlX3BhY2tldHMYAyABKAQSFQoNZXhjZXNzX29jdGV0cxgEIAEoBBIWCg5leGNlc3NfcGFja2V0cxgFIAEoBBIVCg1yZXR1cm5fb2N0ZXRzGAYgASgEEhYKDnJldHVybl9wYWNrZXRzGAcgASgEKoUBCgZTb3VyY2USFgoSU09VUkNFX1VOU1BFQ0lGSUVEEAASFQoRU09VUkNFX05FVEZMT1dfVjUQARIVChFTT1VSQ0VfTkVURkxPV19WORACEhAKDFNPVVJDRV9JUEZJWBADEhEKDVNPVVJDRV9ORkNBUEQQBBIQCgxTT1VSQ0VfU0ZMT1cQBTLLAQoURmxvd0NvbGxlY3RvclNlcnZpY2USWwoGSW1wb3J0Eh8ubWlsbHJhY2UuZmxvdy52MS5JbXBvcnRSZXF1ZXN0GiAubWlsbHJhY2UuZmxvdy52MS5JbXBvcnRSZXNwb25zZSIM6rUYCAgDEAEaAiABKAESVgoHUXVhbGl0eRIgLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlcXVlc3QaIS5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXNwb25zZSIG6rUYAggCMsgHChBGbG93U3RvcmVTZXJ2aWNlEl4KCUludGVydmFscxIiLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVzcG9uc2UiBuq1GAIIAjABEmoKDUV4cG9ydFF1YWxpdHkSJi5taWxscmFjZS5mbG93LnYxLkV4cG9ydFF1YWxpdHlSZXF1ZXN0GicubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVzcG9uc2UiBuq1GAIIAjABElkKCExhc3RTZWVuEiEubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlcXVlc3QaIi5taWxscmFjZS5mbG93LnYxLkxhc3RTZWVuUmVzcG9uc2UiBuq1GAIIAhJiCgtQYWlyVHJhZmZpYxIkLm1pbGxyYWNlLmZsb3cudjEuUGFpclRyYWZmaWNSZXF1ZXN0GiUubWlsbHJhY2UuZmxvdy52MS5QYWlyVHJhZmZpY1Jlc3BvbnNlIgbqtRgCCAISSgoDVG9wEhwubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXF1ZXN0Gh0ubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXNwb25zZSIG6rUYAggCEl8KClRhZ1RyYWZmaWMSIy5taWxscmFjZS5mbG93LnYxLlRhZ1RyYWZmaWNSZXF1ZXN0GiQubWlsbHJhY2UuZmxvdy52MS5UYWdUcmFmZmljUmVzcG9uc2UiBuq1GAIIAhJZCghQYWlyVGFncxIhLm1pbGxyYWNlLmZsb3cudjEuUGFpclRhZ3NSZXF1ZXN0GiIubWlsbHJhY2UuZmxvdy52MS5QYWlyVGFnc1Jlc3BvbnNlIgbqtRgCCAISXAoJVGVsZW1ldHJ5EiIubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlSZXNwb25zZSIG6rUYAggCElwKCVZwblNlcmllcxIiLm1pbGxyYWNlLmZsb3cudjEuVnBuU2VyaWVzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuVnBuU2VyaWVzUmVzcG9uc2UiBuq1GAIIAhJlCgxDaXJjdWl0VXNhZ2USJS5taWxscmFjZS5mbG93LnYxLkNpcmN1aXRVc2FnZVJlcXVlc3QaJi5taWxscmFjZS5mbG93LnYxLkNpcmN1aXRVc2FnZVJlc3BvbnNlIgbqtRgCCAJCwwEKFGNvbS5taWxscmFjZS5mbG93LnYxQglGbG93UHJvdG9QAVo+Z2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvZmxvdy92MTtmbG93djGiAgNNRliqAhBNaWxscmFjZS5GbG93LlYxygIQTWlsbHJhY2VcRmxvd1xWMeICHE1pbGxyYWNlXEZsb3dcVjFcR1BCTWV0YWRhdGHqAhJNaWxscmFjZTo6Rmxvdzo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * FlowBatch is the bus message of topic millrace.flows.v1, keyed by exporter.
@@ -52,6 +52,13 @@ export type FlowBatch = Message<"millrace.flow.v1.FlowBatch"> & {
    * @generated from field: bytes block = 4;
    */
   block: Uint8Array;
+
+  /**
+   * What hosts say of their flows by firefly. A batch with tags has no records, and is keyed by the host.
+   *
+   * @generated from field: repeated millrace.flow.v1.FlowTag tags = 5;
+   */
+  tags: FlowTag[];
 };
 
 /**
@@ -277,6 +284,13 @@ export type FlowRecord = Message<"millrace.flow.v1.FlowRecord"> & {
    * @generated from field: millrace.flow.v1.Source source = 17;
    */
   source: Source;
+
+  /**
+   * Of IPv6 (RFC 6437), 20 bits; 0 is none, or not exported.
+   *
+   * @generated from field: uint32 flow_label = 18;
+   */
+  flowLabel: number;
 };
 
 /**
@@ -285,6 +299,94 @@ export type FlowRecord = Message<"millrace.flow.v1.FlowRecord"> & {
  */
 export const FlowRecordSchema: GenMessage<FlowRecord> = /*@__PURE__*/
   messageDesc(file_millrace_flow_v1_flow, 2);
+
+/**
+ * FlowTag is what one firefly says of a flow (SciTags Technical Specification).
+ *
+ * @generated from message millrace.flow.v1.FlowTag
+ */
+export type FlowTag = Message<"millrace.flow.v1.FlowTag"> & {
+  /**
+   * 4 or 16 bytes, as the host that sends the firefly sees the flow; its other direction has the tag too.
+   *
+   * @generated from field: bytes src_addr = 1;
+   */
+  srcAddr: Uint8Array;
+
+  /**
+   * @generated from field: bytes dst_addr = 2;
+   */
+  dstAddr: Uint8Array;
+
+  /**
+   * @generated from field: uint32 src_port = 3;
+   */
+  srcPort: number;
+
+  /**
+   * @generated from field: uint32 dst_port = 4;
+   */
+  dstPort: number;
+
+  /**
+   * IANA protocol number.
+   *
+   * @generated from field: uint32 protocol = 5;
+   */
+  protocol: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp start = 6;
+   */
+  start?: Timestamp | undefined;
+
+  /**
+   * When the flow ended, or until when it is known to have gone on.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 7;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * @generated from field: bool ended = 8;
+   */
+  ended: boolean;
+
+  /**
+   * 1 to 511, the registry's experiment.
+   *
+   * @generated from field: uint32 community = 9;
+   */
+  community: number;
+
+  /**
+   * 0 to 63; 0 is none in particular.
+   *
+   * @generated from field: uint32 activity = 10;
+   */
+  activity: number;
+
+  /**
+   * Name and version of the program that moves the data; may be empty.
+   *
+   * @generated from field: string application = 11;
+   */
+  application: string;
+
+  /**
+   * Address of the host that sent the firefly, 4 or 16 bytes.
+   *
+   * @generated from field: bytes reporter = 12;
+   */
+  reporter: Uint8Array;
+};
+
+/**
+ * Describes the message millrace.flow.v1.FlowTag.
+ * Use `create(FlowTagSchema)` to create a new message.
+ */
+export const FlowTagSchema: GenMessage<FlowTag> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 3);
 
 /**
  * @generated from message millrace.flow.v1.ImportRequest
@@ -301,7 +403,7 @@ export type ImportRequest = Message<"millrace.flow.v1.ImportRequest"> & {
  * Use `create(ImportRequestSchema)` to create a new message.
  */
 export const ImportRequestSchema: GenMessage<ImportRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 3);
+  messageDesc(file_millrace_flow_v1_flow, 4);
 
 /**
  * @generated from message millrace.flow.v1.ImportResponse
@@ -323,7 +425,7 @@ export type ImportResponse = Message<"millrace.flow.v1.ImportResponse"> & {
  * Use `create(ImportResponseSchema)` to create a new message.
  */
 export const ImportResponseSchema: GenMessage<ImportResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 4);
+  messageDesc(file_millrace_flow_v1_flow, 5);
 
 /**
  * @generated from message millrace.flow.v1.QualityRequest
@@ -336,7 +438,7 @@ export type QualityRequest = Message<"millrace.flow.v1.QualityRequest"> & {
  * Use `create(QualityRequestSchema)` to create a new message.
  */
 export const QualityRequestSchema: GenMessage<QualityRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 5);
+  messageDesc(file_millrace_flow_v1_flow, 6);
 
 /**
  * @generated from message millrace.flow.v1.QualityResponse
@@ -367,7 +469,7 @@ export type QualityResponse = Message<"millrace.flow.v1.QualityResponse"> & {
  * Use `create(QualityResponseSchema)` to create a new message.
  */
 export const QualityResponseSchema: GenMessage<QualityResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 6);
+  messageDesc(file_millrace_flow_v1_flow, 7);
 
 /**
  * CollectorSocket is what came to the socket of one worker.
@@ -405,7 +507,7 @@ export type CollectorSocket = Message<"millrace.flow.v1.CollectorSocket"> & {
  * Use `create(CollectorSocketSchema)` to create a new message.
  */
 export const CollectorSocketSchema: GenMessage<CollectorSocket> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 7);
+  messageDesc(file_millrace_flow_v1_flow, 8);
 
 /**
  * @generated from message millrace.flow.v1.ExporterQuality
@@ -508,7 +610,7 @@ export type ExporterQuality = Message<"millrace.flow.v1.ExporterQuality"> & {
  * Use `create(ExporterQualitySchema)` to create a new message.
  */
 export const ExporterQualitySchema: GenMessage<ExporterQuality> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 8);
+  messageDesc(file_millrace_flow_v1_flow, 9);
 
 /**
  * @generated from message millrace.flow.v1.IntervalsRequest
@@ -544,7 +646,7 @@ export type IntervalsRequest = Message<"millrace.flow.v1.IntervalsRequest"> & {
  * Use `create(IntervalsRequestSchema)` to create a new message.
  */
 export const IntervalsRequestSchema: GenMessage<IntervalsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 9);
+  messageDesc(file_millrace_flow_v1_flow, 10);
 
 /**
  * IntervalsResponse is one flow (5-tuple) in one fixed interval.
@@ -629,7 +731,7 @@ export type IntervalsResponse = Message<"millrace.flow.v1.IntervalsResponse"> & 
  * Use `create(IntervalsResponseSchema)` to create a new message.
  */
 export const IntervalsResponseSchema: GenMessage<IntervalsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 10);
+  messageDesc(file_millrace_flow_v1_flow, 11);
 
 /**
  * @generated from message millrace.flow.v1.ExportQualityRequest
@@ -651,7 +753,7 @@ export type ExportQualityRequest = Message<"millrace.flow.v1.ExportQualityReques
  * Use `create(ExportQualityRequestSchema)` to create a new message.
  */
 export const ExportQualityRequestSchema: GenMessage<ExportQualityRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 11);
+  messageDesc(file_millrace_flow_v1_flow, 12);
 
 /**
  * ExportQualityResponse is one exporter, observation domain and format in one hour, in the order of the hours.
@@ -672,7 +774,7 @@ export type ExportQualityResponse = Message<"millrace.flow.v1.ExportQualityRespo
  * Use `create(ExportQualityResponseSchema)` to create a new message.
  */
 export const ExportQualityResponseSchema: GenMessage<ExportQualityResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 12);
+  messageDesc(file_millrace_flow_v1_flow, 13);
 
 /**
  * @generated from message millrace.flow.v1.PrefixPair
@@ -701,7 +803,7 @@ export type PrefixPair = Message<"millrace.flow.v1.PrefixPair"> & {
  * Use `create(PrefixPairSchema)` to create a new message.
  */
 export const PrefixPairSchema: GenMessage<PrefixPair> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 13);
+  messageDesc(file_millrace_flow_v1_flow, 14);
 
 /**
  * @generated from message millrace.flow.v1.LastSeenRequest
@@ -725,7 +827,7 @@ export type LastSeenRequest = Message<"millrace.flow.v1.LastSeenRequest"> & {
  * Use `create(LastSeenRequestSchema)` to create a new message.
  */
 export const LastSeenRequestSchema: GenMessage<LastSeenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 14);
+  messageDesc(file_millrace_flow_v1_flow, 15);
 
 /**
  * @generated from message millrace.flow.v1.LastSeenResponse
@@ -744,7 +846,7 @@ export type LastSeenResponse = Message<"millrace.flow.v1.LastSeenResponse"> & {
  * Use `create(LastSeenResponseSchema)` to create a new message.
  */
 export const LastSeenResponseSchema: GenMessage<LastSeenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 15);
+  messageDesc(file_millrace_flow_v1_flow, 16);
 
 /**
  * @generated from message millrace.flow.v1.PairSeen
@@ -766,7 +868,7 @@ export type PairSeen = Message<"millrace.flow.v1.PairSeen"> & {
  * Use `create(PairSeenSchema)` to create a new message.
  */
 export const PairSeenSchema: GenMessage<PairSeen> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 16);
+  messageDesc(file_millrace_flow_v1_flow, 17);
 
 /**
  * @generated from message millrace.flow.v1.PairTrafficRequest
@@ -809,7 +911,7 @@ export type PairTrafficRequest = Message<"millrace.flow.v1.PairTrafficRequest"> 
  * Use `create(PairTrafficRequestSchema)` to create a new message.
  */
 export const PairTrafficRequestSchema: GenMessage<PairTrafficRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 17);
+  messageDesc(file_millrace_flow_v1_flow, 18);
 
 /**
  * @generated from message millrace.flow.v1.PairTrafficResponse
@@ -828,7 +930,7 @@ export type PairTrafficResponse = Message<"millrace.flow.v1.PairTrafficResponse"
  * Use `create(PairTrafficResponseSchema)` to create a new message.
  */
 export const PairTrafficResponseSchema: GenMessage<PairTrafficResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 18);
+  messageDesc(file_millrace_flow_v1_flow, 19);
 
 /**
  * PairTraffic is what a pair sent in the window, sampling applied.
@@ -861,7 +963,7 @@ export type PairTraffic = Message<"millrace.flow.v1.PairTraffic"> & {
  * Use `create(PairTrafficSchema)` to create a new message.
  */
 export const PairTrafficSchema: GenMessage<PairTraffic> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 19);
+  messageDesc(file_millrace_flow_v1_flow, 20);
 
 /**
  * @generated from message millrace.flow.v1.TopRequest
@@ -895,7 +997,7 @@ export type TopRequest = Message<"millrace.flow.v1.TopRequest"> & {
  * Use `create(TopRequestSchema)` to create a new message.
  */
 export const TopRequestSchema: GenMessage<TopRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 20);
+  messageDesc(file_millrace_flow_v1_flow, 21);
 
 /**
  * @generated from message millrace.flow.v1.TopResponse
@@ -912,7 +1014,7 @@ export type TopResponse = Message<"millrace.flow.v1.TopResponse"> & {
  * Use `create(TopResponseSchema)` to create a new message.
  */
 export const TopResponseSchema: GenMessage<TopResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 21);
+  messageDesc(file_millrace_flow_v1_flow, 22);
 
 /**
  * @generated from message millrace.flow.v1.PairBytes
@@ -944,7 +1046,195 @@ export type PairBytes = Message<"millrace.flow.v1.PairBytes"> & {
  * Use `create(PairBytesSchema)` to create a new message.
  */
 export const PairBytesSchema: GenMessage<PairBytes> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 22);
+  messageDesc(file_millrace_flow_v1_flow, 23);
+
+/**
+ * @generated from message millrace.flow.v1.TagTrafficRequest
+ */
+export type TagTrafficRequest = Message<"millrace.flow.v1.TagTrafficRequest"> & {
+  /**
+   * Of records that started in [from, to).
+   *
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.flow.v1.TagTrafficRequest.
+ * Use `create(TagTrafficRequestSchema)` to create a new message.
+ */
+export const TagTrafficRequestSchema: GenMessage<TagTrafficRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 24);
+
+/**
+ * @generated from message millrace.flow.v1.TagTrafficResponse
+ */
+export type TagTrafficResponse = Message<"millrace.flow.v1.TagTrafficResponse"> & {
+  /**
+   * Most bytes first. A flow that several exporters report counts once for each of them.
+   *
+   * @generated from field: repeated millrace.flow.v1.TagTraffic tags = 1;
+   */
+  tags: TagTraffic[];
+
+  /**
+   * Of all records, with tags and without.
+   *
+   * @generated from field: uint64 bytes = 2;
+   */
+  bytes: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.TagTrafficResponse.
+ * Use `create(TagTrafficResponseSchema)` to create a new message.
+ */
+export const TagTrafficResponseSchema: GenMessage<TagTrafficResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 25);
+
+/**
+ * TagTraffic is what flows of one community and activity sent, by one exporter's records, sampling applied.
+ *
+ * @generated from message millrace.flow.v1.TagTraffic
+ */
+export type TagTraffic = Message<"millrace.flow.v1.TagTraffic"> & {
+  /**
+   * Empty in PairTags, whose pairs name theirs.
+   *
+   * @generated from field: string exporter = 1;
+   */
+  exporter: string;
+
+  /**
+   * 1 to 511, and its name in the registry: the number where that has none.
+   *
+   * @generated from field: uint32 community = 2;
+   */
+  community: number;
+
+  /**
+   * @generated from field: string community_name = 3;
+   */
+  communityName: string;
+
+  /**
+   * 0 to 63.
+   *
+   * @generated from field: uint32 activity = 4;
+   */
+  activity: number;
+
+  /**
+   * @generated from field: string activity_name = 5;
+   */
+  activityName: string;
+
+  /**
+   * @generated from field: uint64 bytes = 6;
+   */
+  bytes: bigint;
+
+  /**
+   * Of these, of flows whose tag came by firefly; the others' came by flow label.
+   *
+   * @generated from field: uint64 firefly_bytes = 7;
+   */
+  fireflyBytes: bigint;
+
+  /**
+   * @generated from field: uint64 records = 8;
+   */
+  records: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.TagTraffic.
+ * Use `create(TagTrafficSchema)` to create a new message.
+ */
+export const TagTrafficSchema: GenMessage<TagTraffic> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 26);
+
+/**
+ * @generated from message millrace.flow.v1.PairTagsRequest
+ */
+export type PairTagsRequest = Message<"millrace.flow.v1.PairTagsRequest"> & {
+  /**
+   * Each with its exporter; 1 to 10,000.
+   *
+   * @generated from field: repeated millrace.flow.v1.PrefixPair pairs = 1;
+   */
+  pairs: PrefixPair[];
+
+  /**
+   * Of records that started in [from, to).
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.flow.v1.PairTagsRequest.
+ * Use `create(PairTagsRequestSchema)` to create a new message.
+ */
+export const PairTagsRequestSchema: GenMessage<PairTagsRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 27);
+
+/**
+ * @generated from message millrace.flow.v1.PairTagsResponse
+ */
+export type PairTagsResponse = Message<"millrace.flow.v1.PairTagsResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated millrace.flow.v1.PairTags pairs = 1;
+   */
+  pairs: PairTags[];
+};
+
+/**
+ * Describes the message millrace.flow.v1.PairTagsResponse.
+ * Use `create(PairTagsResponseSchema)` to create a new message.
+ */
+export const PairTagsResponseSchema: GenMessage<PairTagsResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 28);
+
+/**
+ * @generated from message millrace.flow.v1.PairTags
+ */
+export type PairTags = Message<"millrace.flow.v1.PairTags"> & {
+  /**
+   * Most bytes first, at most 8.
+   *
+   * @generated from field: repeated millrace.flow.v1.TagTraffic tags = 1;
+   */
+  tags: TagTraffic[];
+
+  /**
+   * Of all records, with tags and without.
+   *
+   * @generated from field: uint64 bytes = 2;
+   */
+  bytes: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.PairTags.
+ * Use `create(PairTagsSchema)` to create a new message.
+ */
+export const PairTagsSchema: GenMessage<PairTags> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 29);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryRequest
@@ -978,7 +1268,7 @@ export type TelemetryRequest = Message<"millrace.flow.v1.TelemetryRequest"> & {
  * Use `create(TelemetryRequestSchema)` to create a new message.
  */
 export const TelemetryRequestSchema: GenMessage<TelemetryRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 23);
+  messageDesc(file_millrace_flow_v1_flow, 30);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryResponse
@@ -995,7 +1285,7 @@ export type TelemetryResponse = Message<"millrace.flow.v1.TelemetryResponse"> & 
  * Use `create(TelemetryResponseSchema)` to create a new message.
  */
 export const TelemetryResponseSchema: GenMessage<TelemetryResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 24);
+  messageDesc(file_millrace_flow_v1_flow, 31);
 
 /**
  * @generated from message millrace.flow.v1.TelemetrySeries
@@ -1022,7 +1312,7 @@ export type TelemetrySeries = Message<"millrace.flow.v1.TelemetrySeries"> & {
  * Use `create(TelemetrySeriesSchema)` to create a new message.
  */
 export const TelemetrySeriesSchema: GenMessage<TelemetrySeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 25);
+  messageDesc(file_millrace_flow_v1_flow, 32);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryPoint
@@ -1044,7 +1334,7 @@ export type TelemetryPoint = Message<"millrace.flow.v1.TelemetryPoint"> & {
  * Use `create(TelemetryPointSchema)` to create a new message.
  */
 export const TelemetryPointSchema: GenMessage<TelemetryPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 26);
+  messageDesc(file_millrace_flow_v1_flow, 33);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesRequest
@@ -1080,7 +1370,7 @@ export type VpnSeriesRequest = Message<"millrace.flow.v1.VpnSeriesRequest"> & {
  * Use `create(VpnSeriesRequestSchema)` to create a new message.
  */
 export const VpnSeriesRequestSchema: GenMessage<VpnSeriesRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 27);
+  messageDesc(file_millrace_flow_v1_flow, 34);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesResponse
@@ -1102,7 +1392,7 @@ export type VpnSeriesResponse = Message<"millrace.flow.v1.VpnSeriesResponse"> & 
  * Use `create(VpnSeriesResponseSchema)` to create a new message.
  */
 export const VpnSeriesResponseSchema: GenMessage<VpnSeriesResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 28);
+  messageDesc(file_millrace_flow_v1_flow, 35);
 
 /**
  * VpnFlowSeries is one VPN flow; where there are many samples, a point is the mean of a step.
@@ -1138,7 +1428,7 @@ export type VpnFlowSeries = Message<"millrace.flow.v1.VpnFlowSeries"> & {
  * Use `create(VpnFlowSeriesSchema)` to create a new message.
  */
 export const VpnFlowSeriesSchema: GenMessage<VpnFlowSeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 29);
+  messageDesc(file_millrace_flow_v1_flow, 36);
 
 /**
  * @generated from message millrace.flow.v1.VpnPoint
@@ -1203,7 +1493,7 @@ export type VpnPoint = Message<"millrace.flow.v1.VpnPoint"> & {
  * Use `create(VpnPointSchema)` to create a new message.
  */
 export const VpnPointSchema: GenMessage<VpnPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 30);
+  messageDesc(file_millrace_flow_v1_flow, 37);
 
 /**
  * @generated from message millrace.flow.v1.VpnFairness
@@ -1242,7 +1532,7 @@ export type VpnFairness = Message<"millrace.flow.v1.VpnFairness"> & {
  * Use `create(VpnFairnessSchema)` to create a new message.
  */
 export const VpnFairnessSchema: GenMessage<VpnFairness> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 31);
+  messageDesc(file_millrace_flow_v1_flow, 38);
 
 /**
  * @generated from message millrace.flow.v1.CircuitUsageRequest
@@ -1280,7 +1570,7 @@ export type CircuitUsageRequest = Message<"millrace.flow.v1.CircuitUsageRequest"
  * Use `create(CircuitUsageRequestSchema)` to create a new message.
  */
 export const CircuitUsageRequestSchema: GenMessage<CircuitUsageRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 32);
+  messageDesc(file_millrace_flow_v1_flow, 39);
 
 /**
  * @generated from message millrace.flow.v1.CircuitUsageResponse
@@ -1306,7 +1596,7 @@ export type CircuitUsageResponse = Message<"millrace.flow.v1.CircuitUsageRespons
  * Use `create(CircuitUsageResponseSchema)` to create a new message.
  */
 export const CircuitUsageResponseSchema: GenMessage<CircuitUsageResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 33);
+  messageDesc(file_millrace_flow_v1_flow, 40);
 
 /**
  * CircuitUsage is what a circuit sent where it enters.
@@ -1344,7 +1634,7 @@ export type CircuitUsage = Message<"millrace.flow.v1.CircuitUsage"> & {
  * Use `create(CircuitUsageSchema)` to create a new message.
  */
 export const CircuitUsageSchema: GenMessage<CircuitUsage> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 34);
+  messageDesc(file_millrace_flow_v1_flow, 41);
 
 /**
  * UsagePoint is what was sent in a step, in octets of IP packets, of a circuit between ports in those of Ethernet frames
@@ -1402,7 +1692,7 @@ export type UsagePoint = Message<"millrace.flow.v1.UsagePoint"> & {
  * Use `create(UsagePointSchema)` to create a new message.
  */
 export const UsagePointSchema: GenMessage<UsagePoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 35);
+  messageDesc(file_millrace_flow_v1_flow, 42);
 
 /**
  * @generated from enum millrace.flow.v1.Source
@@ -1531,6 +1821,26 @@ export const FlowStoreService: GenService<{
     methodKind: "unary";
     input: typeof TopRequestSchema;
     output: typeof TopResponseSchema;
+  },
+  /**
+   * TagTraffic returns what flows sent, by whose they are and what for (SciTags).
+   *
+   * @generated from rpc millrace.flow.v1.FlowStoreService.TagTraffic
+   */
+  tagTraffic: {
+    methodKind: "unary";
+    input: typeof TagTrafficRequestSchema;
+    output: typeof TagTrafficResponseSchema;
+  },
+  /**
+   * PairTags returns what prefix pairs sent, by whose flows and what for, most first.
+   *
+   * @generated from rpc millrace.flow.v1.FlowStoreService.PairTags
+   */
+  pairTags: {
+    methodKind: "unary";
+    input: typeof PairTagsRequestSchema;
+    output: typeof PairTagsResponseSchema;
   },
   /**
    * Telemetry returns readings of counters over time; a rate is the difference of two by their times.

@@ -1,0 +1,219 @@
+package flowstore
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/scitags"
+	"github.com/millrace/millrace/internal/store"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+)
+
+//go:embed tagtraffic.sql
+var tagTrafficSQL string
+
+const (
+	// maxTags bounds an answer, maxPairTags what it says of a pair.
+	maxTags     = 10_000
+	maxPairTags = 8
+)
+
+// tagSums are what records sent, by exporter, pair and tag; the zero tag is none.
+type tagSums map[tagKey]*flowv1.TagTraffic
+
+type tagKey struct {
+	exporter, src, dst netip.Addr
+	tag                scitags.Tag
+}
+
+// TagTraffic implements FlowStoreService.
+func (a *api) TagTraffic(ctx context.Context, req *connect.Request[flowv1.TagTrafficRequest]) (*connect.Response[flowv1.TagTrafficResponse], error) {
+	db, err := a.database()
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := window(req.Msg.GetFrom(), req.Msg.GetTo())
+	if err != nil {
+		return nil, err
+	}
+	sums := tagSums{}
+	if err := a.tagSums(ctx, db, from, to, shape{}, "1", sums); err != nil {
+		return nil, fmt.Errorf("what flows of each tag sent: %w", err)
+	}
+	answer := &flowv1.TagTrafficResponse{}
+	for key, t := range sums {
+		answer.Bytes += t.GetBytes()
+		if key.tag.Community > 0 {
+			t.Exporter = key.exporter.Unmap().String()
+			answer.Tags = append(answer.Tags, t)
+		}
+	}
+	answer.Tags = mostFirst(answer.GetTags(), maxTags)
+	return connect.NewResponse(answer), nil
+}
+
+// PairTags implements FlowStoreService.
+func (a *api) PairTags(ctx context.Context, req *connect.Request[flowv1.PairTagsRequest]) (*connect.Response[flowv1.PairTagsResponse], error) {
+	db, err := a.everything()
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := window(req.Msg.GetFrom(), req.Msg.GetTo())
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := pairsWithExporters(req.Msg.GetPairs())
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.pairTags(ctx, db, from, to, pairs)
+	if err != nil {
+		return nil, err
+	}
+	answer := &flowv1.PairTagsResponse{}
+	for _, p := range pairs {
+		t := found[p]
+		if t == nil {
+			t = &flowv1.PairTags{}
+		}
+		answer.Pairs = append(answer.Pairs, t)
+	}
+	return connect.NewResponse(answer), nil
+}
+
+// pairTags queries for pairs of equal prefix lengths at once.
+func (a *api) pairTags(ctx context.Context, db store.DB, from, to time.Time, pairs []pair) (map[pair]*flowv1.PairTags, error) {
+	out := map[pair]*flowv1.PairTags{}
+	for of, group := range byShape(pairs) {
+		for some := range slices.Chunk(group, pairsPerQuery) {
+			named, tuples, err := namedPairs(some)
+			if err != nil {
+				return nil, err
+			}
+			sums := tagSums{}
+			only := "(exporter, s, d) IN (" + strings.Join(tuples, ",") + ")"
+			if err := a.tagSums(ctx, db, from, to, of, only, sums); err != nil {
+				return nil, fmt.Errorf("whose flows pairs had: %w", err)
+			}
+			for key, t := range sums {
+				p := named[[3]netip.Addr{key.exporter.Unmap(), key.src.Unmap(), key.dst.Unmap()}]
+				if out[p] == nil {
+					out[p] = &flowv1.PairTags{}
+				}
+				out[p].Bytes += t.GetBytes()
+				if key.tag.Community > 0 {
+					out[p].Tags = append(out[p].Tags, t)
+				}
+			}
+		}
+	}
+	for _, t := range out {
+		t.Tags = mostFirst(t.GetTags(), maxPairTags)
+	}
+	return out, nil
+}
+
+func mostFirst(tags []*flowv1.TagTraffic, most int) []*flowv1.TagTraffic {
+	slices.SortFunc(tags, func(a, b *flowv1.TagTraffic) int {
+		return cmp.Or(cmp.Compare(b.GetBytes(), a.GetBytes()), cmp.Compare(a.GetCommunity(), b.GetCommunity()),
+			cmp.Compare(a.GetActivity(), b.GetActivity()), cmp.Compare(a.GetExporter(), b.GetExporter()))
+	})
+	return tags[:min(len(tags), most)]
+}
+
+// tagSums adds up what a query over records finds.
+func (a *api) tagSums(ctx context.Context, db store.DB, from, to time.Time, of shape, only string, sums tagSums) error {
+	labelled, err := a.c.cfg.SciTags.labelled()
+	if err != nil {
+		return err
+	}
+	rows, err := db.Query(ctx, fmt.Sprintf(tagTrafficSQL, scitags.LabelMask, labelled, only), from, to, of.srcBits, of.dstBits)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key tagKey
+		var byFirefly uint8
+		var tag uint32
+		var octets, records uint64
+		if err := rows.Scan(&key.exporter, &key.src, &key.dst, &byFirefly, &tag, &octets, &records); err != nil {
+			return err
+		}
+		if key.tag = scitags.OfLabel(tag); byFirefly == 1 {
+			key.tag = scitags.Tag{Community: uint16(tag / 64), Activity: uint8(tag % 64)}
+		}
+		t := sums[key]
+		if t == nil {
+			t = &flowv1.TagTraffic{
+				Community: uint32(key.tag.Community), Activity: uint32(key.tag.Activity),
+				CommunityName: a.c.registry.Community(key.tag), ActivityName: a.c.registry.Activity(key.tag),
+			}
+			sums[key] = t
+		}
+		t.Bytes += octets
+		t.Records += records
+		if byFirefly == 1 {
+			t.FireflyBytes += octets
+		}
+	}
+	return rows.Err()
+}
+
+// SciTagsConfiguration is what is known of tags beside what flows have.
+type SciTagsConfiguration struct {
+	// Registry is a file with the names of communities and activities, as https://www.scitags.org/api.json has them,
+	// relative to this file. Default none: their numbers stand for them.
+	Registry string `yaml:"registry"`
+	// LabelSources are the IPv6 networks of hosts that mark their packets. Labels of other hosts are random and say
+	// nothing. Default none.
+	LabelSources []string `yaml:"label_sources"`
+}
+
+// Validate rejects invalid values; its error names a valid one.
+func (s SciTagsConfiguration) Validate() error {
+	for _, text := range s.LabelSources {
+		if p, err := netip.ParsePrefix(text); err != nil || p != p.Masked() || p.Addr().Unmap().Is4() {
+			return fmt.Errorf("label source %q: want an IPv6 network, such as 2001:db8::/32", text)
+		}
+	}
+	return nil
+}
+
+// registry reads the file of names.
+func (s SciTagsConfiguration) registry() (*scitags.Registry, error) {
+	if s.Registry == "" {
+		return &scitags.Registry{}, nil
+	}
+	raw, err := os.ReadFile(s.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("registry of SciTags, as https://www.scitags.org/api.json has it: %w", err)
+	}
+	return scitags.ParseRegistry(raw)
+}
+
+// labelled is the condition that a record's flow label is a tag.
+func (s SciTagsConfiguration) labelled() (string, error) {
+	networks := []string{"0"}
+	for _, text := range s.LabelSources {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return "", err
+		}
+		address, err := store.Literal(p.Addr())
+		if err != nil {
+			return "", err
+		}
+		networks = append(networks, fmt.Sprintf("IPv6CIDRToRange(src, %d).1 = %s", p.Bits(), address))
+	}
+	return "(" + strings.Join(networks, " OR ") + ")", nil
+}

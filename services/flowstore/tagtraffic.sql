@@ -1,0 +1,35 @@
+-- What was sent in records that started in [window_start, window_end), by tag: that of the latest firefly about the flow, in
+-- either direction, which began before the record ended and holds as long as the record's start; else that of the flow label.
+-- A flow that ended is given 5 minutes, for clocks that differ and records that come late, one of which no end was heard a day.
+WITH
+    ? AS window_start, ? AS window_end, ? AS src_bits, ? AS dst_bits,
+    fireflies AS
+    (
+        SELECT src AS one, dst AS other, src_port AS one_port, dst_port AS other_port, protocol, start, community, activity,
+            until + toIntervalSecond(if(ended = 1, 300, 86400)) AS holds_until
+        FROM flow_tags FINAL
+        WHERE start >= window_start - toIntervalDay(7) AND start < window_end + toIntervalDay(1) AND until >= window_start - toIntervalDay(1)
+    )
+SELECT exporter, s, d, by_firefly, tag, sum(octets), count()
+FROM
+(
+    SELECT
+        exporter, s, d, octets, toUInt8(t.community > 0 AND r.start <= t.holds_until) AS by_firefly,
+        toUInt32(multiIf(by_firefly = 1, t.community * 64 + t.activity, r.labelled, bitAnd(r.flow_label, %[1]d), 0)) AS tag
+    FROM
+    (
+        SELECT
+            exporter, IPv6CIDRToRange(src, src_bits).1 AS s, IPv6CIDRToRange(dst, dst_bits).1 AS d,
+            src, dst, src_port, dst_port, protocol, start, end, flow_label, %[2]s AS labelled, bytes * greatest(sampling_rate, 1) AS octets
+        FROM flows
+        WHERE start >= window_start AND start < window_end AND %[3]s
+    ) AS r
+    ASOF LEFT JOIN
+    (
+        SELECT one AS src, other AS dst, one_port AS src_port, other_port AS dst_port, protocol, start, community, activity, holds_until FROM fireflies
+        UNION ALL
+        SELECT other AS src, one AS dst, other_port AS src_port, one_port AS dst_port, protocol, start, community, activity, holds_until FROM fireflies
+    ) AS t
+    ON r.src = t.src AND r.dst = t.dst AND r.src_port = t.src_port AND r.dst_port = t.dst_port AND r.protocol = t.protocol AND r.end >= t.start
+)
+GROUP BY exporter, s, d, by_firefly, tag
