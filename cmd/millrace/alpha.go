@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -238,12 +239,21 @@ func printPairs(out io.Writer, title string, pairs []*alphav1.Pair) error {
 		fmt.Fprintln(out, title+":")
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "PAIR\tSOURCE\tDESTINATION\tEXPORTER\tLAST ALPHA\tMOST\tAGES OUT")
+	fmt.Fprintln(w, "PAIR\tSOURCE\tDESTINATION\tEXPORTER\tLAST ALPHA\tMOST\tWHOSE\tAGES OUT")
 	for _, p := range pairs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.GetId(), p.GetSrc(), p.GetDst(), p.GetExporter(),
-			clock(p.GetLastAlpha()), most(p.GetEvidence()), p.GetAgesOut().AsTime().Local().Format("2006-01-02"))
+		whose := "-"
+		if len(p.GetTags()) > 0 {
+			whose = tagShare(p, p.GetTags()[0])
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.GetId(), p.GetSrc(), p.GetDst(), p.GetExporter(),
+			clock(p.GetLastAlpha()), most(p.GetEvidence()), whose, p.GetAgesOut().AsTime().Local().Format("2006-01-02"))
 	}
 	return w.Flush()
+}
+
+// tagShare is what flows of a tag sent of what the pair did.
+func tagShare(p *alphav1.Pair, t *alphav1.PairTag) string {
+	return fmt.Sprintf("%s/%s %s", t.GetCommunityName(), t.GetActivityName(), percent(t.GetBytes(), p.GetSentBytes()))
 }
 
 // most is the largest sum among the evidence, with its interval.
@@ -264,8 +274,16 @@ func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) 
 
 func printEvidence(out io.Writer, p *alphav1.Pair) error {
 	fmt.Fprintf(out, "pair %s: %s to %s, seen by exporter %s\n", p.GetId(), p.GetSrc(), p.GetDst(), p.GetExporter())
-	fmt.Fprintf(out, "alpha first %s, last %s; any flow last %s; forgotten after %s without one\n\n",
+	fmt.Fprintf(out, "alpha first %s, last %s; any flow last %s; forgotten after %s without one\n",
 		clock(p.GetFirstSeen()), clock(p.GetLastAlpha()), clock(p.GetLastSeen()), clock(p.GetAgesOut()))
+	if len(p.GetTags()) > 0 {
+		var whose []string
+		for _, t := range p.GetTags() {
+			whose = append(whose, tagShare(p, t))
+		}
+		fmt.Fprintf(out, "whose flows: %s of %s\n", strings.Join(whose, ", "), megabytes(p.GetSentBytes()))
+	}
+	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "INTERVAL\tFLOW\tSENT\tTHRESHOLD\tSAMPLING\tERROR (1 SD)\t95 % BETWEEN\tINTERFACE")
 	for _, e := range p.GetEvidence() {

@@ -25,7 +25,7 @@ func flowsCommand() *cobra.Command {
 		Short: "Import flow records, rank them, and show exporter health",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(flowsImportCommand(), flowsGenerateCommand(), flowsQualityCommand(), flowsTopCommand())
+	cmd.AddCommand(flowsImportCommand(), flowsGenerateCommand(), flowsQualityCommand(), flowsTopCommand(), flowsTagsCommand())
 	return cmd
 }
 

@@ -27,7 +27,11 @@ func Routers(s *scenario.Scenario, use *scenario.PolicyUse) ([]compile.RouterPla
 	}
 	in := network(s)
 	in.Policy = policy
-	if rule := compile.AlphaRedirect(policy); rule >= 0 {
+	if compile.AlphaRedirect(policy) >= 0 {
+		rule, why := compile.AlphaRule(policy, compile.Tags{}) // a scenario's pairs have none
+		if why != "" {
+			return nil, fmt.Errorf("policy %s: %s", policy.Name, why)
+		}
 		in.Pairs = pairs(s, use, rule)
 	}
 	in.Pairs = append(in.Pairs, between(s, policy)...)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/scitags"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/services/alpha/detect"
@@ -77,7 +78,27 @@ func pairFromProto(m *alphav1.Pair) (detect.Pair, error) {
 		}
 		p.Evidence = append(p.Evidence, evidence)
 	}
+	p.Tags.Sent = m.GetSentBytes()
+	for _, t := range m.GetTags() {
+		p.Tags.Of = append(p.Tags.Of, tagFromProto(t))
+	}
 	return p, nil
+}
+
+// tagMessage is what flowstore's sums and stored pairs have in common.
+type tagMessage interface {
+	GetCommunity() uint32
+	GetCommunityName() string
+	GetActivity() uint32
+	GetActivityName() string
+	GetBytes() uint64
+}
+
+func tagFromProto(m tagMessage) detect.TagBytes {
+	return detect.TagBytes{
+		Tag:       scitags.Tag{Community: uint16(m.GetCommunity()), Activity: uint8(m.GetActivity())},
+		Community: m.GetCommunityName(), Activity: m.GetActivityName(), Bytes: m.GetBytes(),
+	}
 }
 
 func evidenceFromProto(m *alphav1.Evidence) (detect.Evidence, error) {
@@ -96,7 +117,12 @@ func pairToProto(rule detect.Rule, p detect.Pair) *alphav1.Pair {
 		Id: p.Key.ID(), Exporter: p.Key.Exporter.String(),
 		Src: p.Key.Prefixes.Src.String(), Dst: p.Key.Prefixes.Dst.String(),
 		FirstSeen: timestamppb.New(p.FirstSeen), LastSeen: timestamppb.New(p.LastSeen),
-		LastAlpha: timestamppb.New(p.LastAlpha), AgesOut: timestamppb.New(p.AgesOut(rule)),
+		LastAlpha: timestamppb.New(p.LastAlpha), AgesOut: timestamppb.New(p.AgesOut(rule)), SentBytes: p.Tags.Sent,
+	}
+	for _, t := range p.Tags.Of {
+		m.Tags = append(m.Tags, &alphav1.PairTag{
+			Community: uint32(t.Tag.Community), CommunityName: t.Community, Activity: uint32(t.Tag.Activity), ActivityName: t.Activity, Bytes: t.Bytes,
+		})
 	}
 	for _, e := range p.Evidence {
 		m.Evidence = append(m.Evidence, evidenceToProto(e))

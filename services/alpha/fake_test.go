@@ -41,6 +41,9 @@ type neighbours struct {
 	mu       sync.Mutex
 	sums     []*flowv1.IntervalsResponse
 	lastSeen map[string]time.Time // by "src dst" at wr
+	// tags are what the store knows of pairs, by "src dst"; tagsFail is why it does not say.
+	tags     map[string]*flowv1.PairTags
+	tagsFail error
 	// hours are the export quality that the store returns; nil means complete for every exporter.
 	hours   []*flowv1.HourQuality
 	noFlows bool
@@ -105,6 +108,20 @@ func (n *neighbours) LastSeen(_ context.Context, req *connect.Request[flowv1.Las
 		out.Pairs = append(out.Pairs, seen)
 	}
 	return connect.NewResponse(out), nil
+}
+
+func (n *neighbours) PairTags(_ context.Context, req *connect.Request[flowv1.PairTagsRequest]) (*connect.Response[flowv1.PairTagsResponse], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := &flowv1.PairTagsResponse{}
+	for _, p := range req.Msg.GetPairs() {
+		t := n.tags[p.GetSrc()+" "+p.GetDst()]
+		if t == nil || p.GetExporter() != wr {
+			t = &flowv1.PairTags{}
+		}
+		out.Pairs = append(out.Pairs, t)
+	}
+	return connect.NewResponse(out), n.tagsFail
 }
 
 func (n *neighbours) Top(context.Context, *connect.Request[flowv1.TopRequest]) (*connect.Response[flowv1.TopResponse], error) {

@@ -145,7 +145,7 @@ func (c *Component) find(ctx context.Context, o order, before remembered) (f fin
 		return f, err
 	}
 	f.result = detect.Run(o.rule, f.old, in, o.to)
-	return f, nil
+	return f, c.tag(ctx, o, &f.result)
 }
 
 // pairsFromProto are the pairs as they are stored.

@@ -97,9 +97,7 @@ func (c *Component) lastSeen(ctx context.Context, o order, pairs []detect.Pair) 
 		// What ended before is of no use: the pair has aged out then.
 		req := &flowv1.LastSeenRequest{Since: timestamppb.New(o.to.Add(-o.rule.AgeAfter))}
 		for _, p := range some {
-			req.Pairs = append(req.Pairs, &flowv1.PrefixPair{
-				Src: p.Key.Prefixes.Src.String(), Dst: p.Key.Prefixes.Dst.String(), Exporter: p.Key.Exporter.String(),
-			})
+			req.Pairs = append(req.Pairs, keyToProto(p.Key))
 		}
 		r, err := c.deps.FlowStore.LastSeen(ctx, connect.NewRequest(req))
 		if err != nil {
@@ -115,4 +113,35 @@ func (c *Component) lastSeen(ctx context.Context, o order, pairs []detect.Pair) 
 		}
 	}
 	return out, nil
+}
+
+func keyToProto(k detect.Key) *flowv1.PrefixPair {
+	return &flowv1.PrefixPair{Src: k.Prefixes.Src.String(), Dst: k.Prefixes.Dst.String(), Exporter: k.Exporter.String()}
+}
+
+// tag looks up whose the flows of the pairs with new evidence were, in the order's window.
+func (c *Component) tag(ctx context.Context, o order, r *detect.Result) error {
+	tags := map[detect.Key]detect.Tags{}
+	for some := range slices.Chunk(r.Fresh(), pairsPerRequest) {
+		req := &flowv1.PairTagsRequest{From: timestamppb.New(o.from), To: timestamppb.New(o.to)}
+		for _, key := range some {
+			req.Pairs = append(req.Pairs, keyToProto(key))
+		}
+		answer, err := c.deps.FlowStore.PairTags(ctx, connect.NewRequest(req))
+		if err != nil {
+			return fmt.Errorf("query services/flowstore for tags: %w", err)
+		}
+		if len(answer.Msg.GetPairs()) != len(some) {
+			return fmt.Errorf("services/flowstore answered for %d of %d pairs", len(answer.Msg.GetPairs()), len(some))
+		}
+		for i, m := range answer.Msg.GetPairs() {
+			of := detect.Tags{Sent: m.GetBytes()}
+			for _, t := range m.GetTags() {
+				of.Of = append(of.Of, tagFromProto(t))
+			}
+			tags[some[i]] = of
+		}
+	}
+	r.Tag(tags)
+	return nil
 }

@@ -170,6 +170,10 @@ func (c *Component) redirect(ctx context.Context, now []*alphav1.AlphaNow, by, n
 		}
 	}
 	result := detect.Join(c.cfg.Rule, old, found)
+	out := &alphav1.RedirectResponse{}
+	if err := c.tag(ctx, o, &result); err != nil { // the next evidence tells
+		out.Warnings = append(out.Warnings, "whose flows these are is not known: "+err.Error())
+	}
 	after, err := c.remember(ctx, o, before, old, result, c.redirectRequest(o, result, by, note))
 	if err != nil {
 		return nil, err
@@ -177,7 +181,7 @@ func (c *Component) redirect(ctx context.Context, now []*alphav1.AlphaNow, by, n
 	for _, p := range pairsToProto(c.cfg.Rule, result.Added) {
 		c.events.Publish(ctx, events.PairFound, p.GetId(), fmt.Sprintf("%s to %s is alpha: %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence())))
 	}
-	out := &alphav1.RedirectResponse{Warnings: c.strangers(result)}
+	out.Warnings = append(out.Warnings, c.strangers(result)...)
 	made, err := c.deliver(ctx, after)
 	for _, change := range made {
 		out.ChangeId = change.GetId() // the newest is this one

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/topo"
@@ -85,6 +86,17 @@ func pairFromProto(m *alphav1.Pair) (p compile.Pair, err error) {
 		return p, fmt.Errorf("destination: %w", err)
 	}
 	return p, nil
+}
+
+func tagsFromProto(m *alphav1.Pair) compile.Tags {
+	t := compile.Tags{Sent: m.GetSentBytes()}
+	for _, tag := range m.GetTags() {
+		t.Of = append(t.Of, compile.Tag{
+			Community: tag.GetCommunityName(), CommunityID: strconv.FormatUint(uint64(tag.GetCommunity()), 10),
+			Activity: tag.GetActivityName(), ActivityID: strconv.FormatUint(uint64(tag.GetActivity()), 10), Bytes: tag.GetBytes(),
+		})
+	}
+	return t
 }
 
 func pathFromProto(m *pathsv1.Path) (compile.Path, error) {

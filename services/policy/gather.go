@@ -40,8 +40,7 @@ func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Inp
 }
 
 func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compile.Input) error {
-	rule := compile.AlphaRedirect(in.Policy)
-	if rule < 0 {
+	if compile.AlphaRedirect(in.Policy) < 0 {
 		return nil
 	}
 	list, err := c.deps.Alpha.List(ctx, connect.NewRequest(&alphav1.ListRequest{}))
@@ -53,7 +52,8 @@ func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compi
 		if err != nil {
 			return err
 		}
-		mapped.Redirect = rule
+		rule, why := compile.AlphaRule(in.Policy, tagsFromProto(pair))
+		mapped.Redirect, mapped.Unmapped = rule, cmp.Or(why, mapped.Unmapped)
 		in.Pairs = append(in.Pairs, mapped)
 	}
 	return nil

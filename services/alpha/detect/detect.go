@@ -111,6 +111,7 @@ type Pair struct {
 	LastSeen time.Time
 	// Evidence is newest first.
 	Evidence []Evidence
+	Tags     Tags
 }
 
 // Input is what was observed.

@@ -101,5 +101,6 @@ func (p Pair) AgesOut(rule Rule) time.Time { return p.LastSeen.Add(rule.AgeAfter
 // Equal compares everything that is remembered of two pairs.
 func (p Pair) Equal(q Pair) bool {
 	return p.Key == q.Key && p.FirstSeen.Equal(q.FirstSeen) && p.LastSeen.Equal(q.LastSeen) &&
-		p.LastAlpha.Equal(q.LastAlpha) && slices.EqualFunc(p.Evidence, q.Evidence, Evidence.equal)
+		p.LastAlpha.Equal(q.LastAlpha) && slices.EqualFunc(p.Evidence, q.Evidence, Evidence.equal) &&
+		p.Tags.Sent == q.Tags.Sent && slices.Equal(p.Tags.Of, q.Tags.Of)
 }

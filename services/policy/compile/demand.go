@@ -26,7 +26,7 @@ func Between(p document.Policy) []Pair {
 	return out
 }
 
-// AlphaRedirect is the index of the rule for the alpha pairs, -1 if there is none.
+// AlphaRedirect is the index of the first rule for alpha pairs, -1 if there is none; AlphaRule says which is a pair's.
 func AlphaRedirect(p document.Policy) int {
 	return slices.IndexFunc(p.Redirect, func(d document.Redirect) bool { return d.Pairs == document.SourceAlpha })
 }

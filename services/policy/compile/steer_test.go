@@ -95,7 +95,7 @@ func TestPairsWithoutAPathAreLeftOutWithTheReason(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			in := policytest.Read(t, "every-word")
 			pair := compile.Pair{
-				ID: "p", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.0/26"), Ingress: "wr", Egress: "er", Redirect: 2,
+				ID: "p", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.0/26"), Ingress: "wr", Egress: "er", Redirect: 3,
 			}
 			c.change(&in, &pair)
 			in.Pairs = []compile.Pair{pair}

@@ -20,9 +20,10 @@ func (r *reader) checkRedirects(p *Policy) {
 		case sources[d.Pairs]:
 			r.problem(at+".pairs", fmt.Sprintf("pairs %s are redirected twice", d.Pairs), "remove one of the two rules")
 		}
-		if d.Pairs != "" {
+		if d.Pairs != "" && len(d.Tags) == 0 {
 			sources[d.Pairs] = true
 		}
+		r.checkTags(p.Redirect[:i], d, at)
 		if d.Pairs == SourceCircuits {
 			r.checkCircuits(p, i, at)
 		}

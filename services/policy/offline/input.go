@@ -3,8 +3,10 @@ package offline
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
@@ -47,19 +49,29 @@ func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 func (n *Network) pairs(p document.Policy) []compile.Pair {
 	out := compile.Between(p)
 	byHand := len(out)
-	rule := compile.AlphaRedirect(p)
 	for _, pair := range n.Pairs {
 		i := slices.IndexFunc(out[:byHand], func(b compile.Pair) bool { return b.Src == pair.Src && b.Dst == pair.Dst })
 		switch {
 		case i >= 0:
 			out[i].Ingress, out[i].Egress, out[i].Unmapped = pair.Ingress, pair.Egress, pair.Unmapped
-		case rule >= 0:
+		case compile.AlphaRedirect(p) >= 0:
+			rule, why := compile.AlphaRule(p, pair.tags())
 			out = append(out, compile.Pair{
-				ID: pair.ID, Src: pair.Src, Dst: pair.Dst, Ingress: pair.Ingress, Egress: pair.Egress, Unmapped: pair.Unmapped, Redirect: rule,
+				ID: pair.ID, Src: pair.Src, Dst: pair.Dst, Ingress: pair.Ingress, Egress: pair.Egress, Unmapped: cmp.Or(pair.Unmapped, why), Redirect: rule,
 			})
 		}
 	}
 	return out
+}
+
+// tags are those of the file, as parts of 100.
+func (p Pair) tags() compile.Tags {
+	t := compile.Tags{Sent: 100}
+	for _, name := range slices.Sorted(maps.Keys(p.Tags)) {
+		community, activity, _ := strings.Cut(name, "/")
+		t.Of = append(t.Of, compile.Tag{Community: community, Activity: activity, Bytes: uint64(p.Tags[name])})
+	}
+	return t
 }
 
 // mapPair maps a pair to the routers that originate its prefixes: one pair for each that originates the source.

@@ -77,6 +77,8 @@ type Pair struct {
 	Ingress  string       `yaml:"ingress"`
 	Egress   string       `yaml:"egress"`
 	Unmapped string       `yaml:"unmapped"`
+	// Tags are what flows of communities, or activities, sent of an alpha pair, percent.
+	Tags map[string]uint8 `yaml:"tags"`
 }
 
 // Split is what beta is guaranteed on a port, percent.

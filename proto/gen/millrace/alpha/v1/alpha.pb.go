@@ -1866,10 +1866,15 @@ type Pair struct {
 	Exporter  string                 `protobuf:"bytes,4,opt,name=exporter,proto3" json:"exporter,omitempty"`
 	FirstSeen *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"`
 	// Any flow of the pair, alpha or not: what ageing counts from.
-	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
-	LastAlpha     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=last_alpha,json=lastAlpha,proto3" json:"last_alpha,omitempty"`
-	AgesOut       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ages_out,json=agesOut,proto3" json:"ages_out,omitempty"`
-	Evidence      []*Evidence            `protobuf:"bytes,9,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	LastSeen  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	LastAlpha *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=last_alpha,json=lastAlpha,proto3" json:"last_alpha,omitempty"`
+	AgesOut   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ages_out,json=agesOut,proto3" json:"ages_out,omitempty"`
+	Evidence  []*Evidence            `protobuf:"bytes,9,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	// Whose its flows were and what for (SciTags), in the window in which one was last found alpha: most bytes first, at most
+	// 8; empty where none had a tag.
+	Tags []*PairTag `protobuf:"bytes,10,rep,name=tags,proto3" json:"tags,omitempty"`
+	// What all its flows sent in that window, with tags and without; 0 where there was no tag at all.
+	SentBytes     uint64 `protobuf:"varint,11,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1967,6 +1972,99 @@ func (x *Pair) GetEvidence() []*Evidence {
 	return nil
 }
 
+func (x *Pair) GetTags() []*PairTag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *Pair) GetSentBytes() uint64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+// PairTag is what a pair's flows of one community and activity sent.
+type PairTag struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 511, and its name in the registry: the number where that has none.
+	Community     uint32 `protobuf:"varint,1,opt,name=community,proto3" json:"community,omitempty"`
+	CommunityName string `protobuf:"bytes,2,opt,name=community_name,json=communityName,proto3" json:"community_name,omitempty"`
+	// 0 to 63; 0 is none in particular.
+	Activity      uint32 `protobuf:"varint,3,opt,name=activity,proto3" json:"activity,omitempty"`
+	ActivityName  string `protobuf:"bytes,4,opt,name=activity_name,json=activityName,proto3" json:"activity_name,omitempty"`
+	Bytes         uint64 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTag) Reset() {
+	*x = PairTag{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTag) ProtoMessage() {}
+
+func (x *PairTag) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTag.ProtoReflect.Descriptor instead.
+func (*PairTag) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PairTag) GetCommunity() uint32 {
+	if x != nil {
+		return x.Community
+	}
+	return 0
+}
+
+func (x *PairTag) GetCommunityName() string {
+	if x != nil {
+		return x.CommunityName
+	}
+	return ""
+}
+
+func (x *PairTag) GetActivity() uint32 {
+	if x != nil {
+		return x.Activity
+	}
+	return 0
+}
+
+func (x *PairTag) GetActivityName() string {
+	if x != nil {
+		return x.ActivityName
+	}
+	return ""
+}
+
+func (x *PairTag) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // Evidence is one flow in one fixed interval that crossed the threshold.
 type Evidence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1995,7 +2093,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[27]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2105,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[27]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2118,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{27}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Evidence) GetIntervalStart() *timestamppb.Timestamp {
@@ -2278,7 +2376,7 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\x0eExplainRequest\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\">\n" +
 	"\x0fExplainResponse\x12+\n" +
-	"\x04pair\x18\x01 \x01(\v2\x17.millrace.alpha.v1.PairR\x04pair\"\xf5\x02\n" +
+	"\x04pair\x18\x01 \x01(\v2\x17.millrace.alpha.v1.PairR\x04pair\"\xc4\x03\n" +
 	"\x04Pair\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03src\x18\x02 \x01(\tR\x03src\x12\x10\n" +
@@ -2290,7 +2388,17 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\n" +
 	"last_alpha\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tlastAlpha\x125\n" +
 	"\bages_out\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aagesOut\x127\n" +
-	"\bevidence\x18\t \x03(\v2\x1b.millrace.alpha.v1.EvidenceR\bevidence\"\xba\x04\n" +
+	"\bevidence\x18\t \x03(\v2\x1b.millrace.alpha.v1.EvidenceR\bevidence\x12.\n" +
+	"\x04tags\x18\n" +
+	" \x03(\v2\x1a.millrace.alpha.v1.PairTagR\x04tags\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\v \x01(\x04R\tsentBytes\"\xa5\x01\n" +
+	"\aPairTag\x12\x1c\n" +
+	"\tcommunity\x18\x01 \x01(\rR\tcommunity\x12%\n" +
+	"\x0ecommunity_name\x18\x02 \x01(\tR\rcommunityName\x12\x1a\n" +
+	"\bactivity\x18\x03 \x01(\rR\bactivity\x12#\n" +
+	"\ractivity_name\x18\x04 \x01(\tR\factivityName\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\"\xba\x04\n" +
 	"\bEvidence\x12A\n" +
 	"\x0einterval_start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rintervalStart\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x19\n" +
@@ -2342,7 +2450,7 @@ func file_millrace_alpha_v1_alpha_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_alpha_v1_alpha_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
 	(NowState)(0),                 // 0: millrace.alpha.v1.NowState
 	(*NowRequest)(nil),            // 1: millrace.alpha.v1.NowRequest
@@ -2372,82 +2480,84 @@ var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
 	(*ExplainRequest)(nil),        // 25: millrace.alpha.v1.ExplainRequest
 	(*ExplainResponse)(nil),       // 26: millrace.alpha.v1.ExplainResponse
 	(*Pair)(nil),                  // 27: millrace.alpha.v1.Pair
-	(*Evidence)(nil),              // 28: millrace.alpha.v1.Evidence
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*v1.CreateRequest)(nil),      // 31: millrace.push.v1.CreateRequest
+	(*PairTag)(nil),               // 28: millrace.alpha.v1.PairTag
+	(*Evidence)(nil),              // 29: millrace.alpha.v1.Evidence
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*v1.CreateRequest)(nil),      // 32: millrace.push.v1.CreateRequest
 }
 var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
 	3,  // 0: millrace.alpha.v1.NowResponse.pairs:type_name -> millrace.alpha.v1.AlphaNow
 	4,  // 1: millrace.alpha.v1.NowResponse.ports:type_name -> millrace.alpha.v1.PortNow
-	29, // 2: millrace.alpha.v1.NowResponse.interval:type_name -> google.protobuf.Duration
+	30, // 2: millrace.alpha.v1.NowResponse.interval:type_name -> google.protobuf.Duration
 	27, // 3: millrace.alpha.v1.AlphaNow.pair:type_name -> millrace.alpha.v1.Pair
 	0,  // 4: millrace.alpha.v1.AlphaNow.state:type_name -> millrace.alpha.v1.NowState
-	30, // 5: millrace.alpha.v1.AlphaNow.began:type_name -> google.protobuf.Timestamp
-	30, // 6: millrace.alpha.v1.AlphaNow.last:type_name -> google.protobuf.Timestamp
+	31, // 5: millrace.alpha.v1.AlphaNow.began:type_name -> google.protobuf.Timestamp
+	31, // 6: millrace.alpha.v1.AlphaNow.last:type_name -> google.protobuf.Timestamp
 	4,  // 7: millrace.alpha.v1.AlphaNow.ports:type_name -> millrace.alpha.v1.PortNow
 	5,  // 8: millrace.alpha.v1.PortNow.queues:type_name -> millrace.alpha.v1.QueueNow
 	10, // 9: millrace.alpha.v1.EffectivenessResponse.days:type_name -> millrace.alpha.v1.EffectivenessDay
-	29, // 10: millrace.alpha.v1.EffectivenessResponse.interval:type_name -> google.protobuf.Duration
-	29, // 11: millrace.alpha.v1.EffectivenessResponse.age_after:type_name -> google.protobuf.Duration
-	30, // 12: millrace.alpha.v1.EffectivenessDay.day:type_name -> google.protobuf.Timestamp
+	30, // 10: millrace.alpha.v1.EffectivenessResponse.interval:type_name -> google.protobuf.Duration
+	30, // 11: millrace.alpha.v1.EffectivenessResponse.age_after:type_name -> google.protobuf.Duration
+	31, // 12: millrace.alpha.v1.EffectivenessDay.day:type_name -> google.protobuf.Timestamp
 	9,  // 13: millrace.alpha.v1.EffectivenessState.judged:type_name -> millrace.alpha.v1.EffectivenessResponse
-	30, // 14: millrace.alpha.v1.EffectivenessState.until:type_name -> google.protobuf.Timestamp
+	31, // 14: millrace.alpha.v1.EffectivenessState.until:type_name -> google.protobuf.Timestamp
 	12, // 15: millrace.alpha.v1.EffectivenessState.known_24:type_name -> millrace.alpha.v1.KnownPair
 	12, // 16: millrace.alpha.v1.EffectivenessState.known_32:type_name -> millrace.alpha.v1.KnownPair
-	30, // 17: millrace.alpha.v1.KnownPair.last_seen:type_name -> google.protobuf.Timestamp
-	29, // 18: millrace.alpha.v1.ReplayRule.interval:type_name -> google.protobuf.Duration
-	29, // 19: millrace.alpha.v1.ReplayRule.age_after:type_name -> google.protobuf.Duration
+	31, // 17: millrace.alpha.v1.KnownPair.last_seen:type_name -> google.protobuf.Timestamp
+	30, // 18: millrace.alpha.v1.ReplayRule.interval:type_name -> google.protobuf.Duration
+	30, // 19: millrace.alpha.v1.ReplayRule.age_after:type_name -> google.protobuf.Duration
 	13, // 20: millrace.alpha.v1.ReplayRequest.rules:type_name -> millrace.alpha.v1.ReplayRule
-	30, // 21: millrace.alpha.v1.ReplayRequest.from:type_name -> google.protobuf.Timestamp
-	30, // 22: millrace.alpha.v1.ReplayRequest.to:type_name -> google.protobuf.Timestamp
-	29, // 23: millrace.alpha.v1.ReplayRequest.warm_up:type_name -> google.protobuf.Duration
-	30, // 24: millrace.alpha.v1.ReplayResponse.day:type_name -> google.protobuf.Timestamp
-	30, // 25: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
-	30, // 26: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
-	29, // 27: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
+	31, // 21: millrace.alpha.v1.ReplayRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 22: millrace.alpha.v1.ReplayRequest.to:type_name -> google.protobuf.Timestamp
+	30, // 23: millrace.alpha.v1.ReplayRequest.warm_up:type_name -> google.protobuf.Duration
+	31, // 24: millrace.alpha.v1.ReplayResponse.day:type_name -> google.protobuf.Timestamp
+	31, // 25: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 26: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
+	30, // 27: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
 	27, // 28: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
 	27, // 29: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
 	27, // 30: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
 	22, // 31: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
 	18, // 32: millrace.alpha.v1.NightlyResponse.in_circuits:type_name -> millrace.alpha.v1.InCircuit
 	27, // 33: millrace.alpha.v1.InCircuit.pair:type_name -> millrace.alpha.v1.Pair
-	30, // 34: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
-	31, // 35: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
+	31, // 34: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
+	32, // 35: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
 	20, // 36: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
-	31, // 37: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
-	30, // 38: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
-	30, // 39: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
-	30, // 40: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
+	32, // 37: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
+	31, // 38: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
+	31, // 39: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
+	31, // 40: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
 	27, // 41: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
 	27, // 42: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	30, // 43: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	30, // 44: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	30, // 45: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	30, // 46: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	28, // 47: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	30, // 48: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	29, // 49: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	30, // 50: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	16, // 51: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	23, // 52: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	25, // 53: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	1,  // 54: millrace.alpha.v1.AlphaService.Now:input_type -> millrace.alpha.v1.NowRequest
-	6,  // 55: millrace.alpha.v1.AlphaService.Redirect:input_type -> millrace.alpha.v1.RedirectRequest
-	8,  // 56: millrace.alpha.v1.AlphaService.Effectiveness:input_type -> millrace.alpha.v1.EffectivenessRequest
-	14, // 57: millrace.alpha.v1.AlphaService.Replay:input_type -> millrace.alpha.v1.ReplayRequest
-	17, // 58: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	24, // 59: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	26, // 60: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	2,  // 61: millrace.alpha.v1.AlphaService.Now:output_type -> millrace.alpha.v1.NowResponse
-	7,  // 62: millrace.alpha.v1.AlphaService.Redirect:output_type -> millrace.alpha.v1.RedirectResponse
-	9,  // 63: millrace.alpha.v1.AlphaService.Effectiveness:output_type -> millrace.alpha.v1.EffectivenessResponse
-	15, // 64: millrace.alpha.v1.AlphaService.Replay:output_type -> millrace.alpha.v1.ReplayResponse
-	58, // [58:65] is the sub-list for method output_type
-	51, // [51:58] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	31, // 43: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	31, // 44: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	31, // 45: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	31, // 46: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	29, // 47: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	28, // 48: millrace.alpha.v1.Pair.tags:type_name -> millrace.alpha.v1.PairTag
+	31, // 49: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	30, // 50: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	31, // 51: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	16, // 52: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	23, // 53: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	25, // 54: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	1,  // 55: millrace.alpha.v1.AlphaService.Now:input_type -> millrace.alpha.v1.NowRequest
+	6,  // 56: millrace.alpha.v1.AlphaService.Redirect:input_type -> millrace.alpha.v1.RedirectRequest
+	8,  // 57: millrace.alpha.v1.AlphaService.Effectiveness:input_type -> millrace.alpha.v1.EffectivenessRequest
+	14, // 58: millrace.alpha.v1.AlphaService.Replay:input_type -> millrace.alpha.v1.ReplayRequest
+	17, // 59: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	24, // 60: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	26, // 61: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	2,  // 62: millrace.alpha.v1.AlphaService.Now:output_type -> millrace.alpha.v1.NowResponse
+	7,  // 63: millrace.alpha.v1.AlphaService.Redirect:output_type -> millrace.alpha.v1.RedirectResponse
+	9,  // 64: millrace.alpha.v1.AlphaService.Effectiveness:output_type -> millrace.alpha.v1.EffectivenessResponse
+	15, // 65: millrace.alpha.v1.AlphaService.Replay:output_type -> millrace.alpha.v1.ReplayResponse
+	59, // [59:66] is the sub-list for method output_type
+	52, // [52:59] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }
@@ -2463,7 +2573,7 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_alpha_v1_alpha_proto_rawDesc), len(file_millrace_alpha_v1_alpha_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

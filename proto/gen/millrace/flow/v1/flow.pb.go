@@ -2311,7 +2311,7 @@ type PairTags struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Most bytes first, at most 8.
 	Tags []*TagTraffic `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
-	// Of all records, with tags and without.
+	// Of all records, with tags and without; 0 where no flow of the window can have a tag.
 	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

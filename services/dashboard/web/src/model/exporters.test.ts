@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { EvidenceSchema, PairSchema } from "../gen/millrace/alpha/v1/alpha_pb";
 import { type ExporterQuality, ExporterQualitySchema, Source } from "../gen/millrace/flow/v1/flow_pb";
 import { concerns, samplingText } from "./exporters";
-import { evidenceOf, overThreshold, protocolText, strongest } from "./pairs";
+import { evidenceOf, overThreshold, protocolText, strongest, tagsOf } from "./pairs";
 
 const good = { source: Source.NETFLOW_V9, templates: 3, samplingRate: 1n, lossRatio: 0 };
 const exporter = (part: Partial<ExporterQuality>) =>
@@ -49,4 +49,19 @@ test("evidence stands newest first, and the strongest is the one with most bytes
 
 test("protocols have their names", () => {
   expect([6, 17, 200].map(protocolText)).toEqual(["TCP", "UDP", "protocol 200"]);
+});
+
+test("whose a pair's flows were is shares of all that it sent", () => {
+  const pair = create(PairSchema, {
+    sentBytes: 200n,
+    tags: [
+      { communityName: "atlas", activityName: "Staging", bytes: 150n },
+      { communityName: "7", activityName: "0", bytes: 10n },
+    ],
+  });
+  expect(tagsOf(pair)).toEqual([
+    { name: "atlas/Staging", share: 0.75 },
+    { name: "7/0", share: 0.05 },
+  ]);
+  expect(tagsOf(create(PairSchema))).toEqual([]);
 });

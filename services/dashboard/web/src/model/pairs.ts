@@ -1,6 +1,7 @@
 // Alpha pairs and their evidence.
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Evidence, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
+import { type Share, share } from "./units";
 
 /** Evidence, newest interval first. */
 export function evidenceOf(pair: Pair): Evidence[] {
@@ -21,3 +22,9 @@ export function overThreshold(e: Evidence): number | undefined {
 const protocols: Record<number, string> = { 1: "ICMP", 6: "TCP", 17: "UDP", 47: "GRE", 50: "ESP" };
 
 export const protocolText = (n: number) => protocols[n] ?? `protocol ${n}`;
+
+/** Whose the pair's flows were and what for (SciTags), as shares of all that it sent in the window that was looked at. */
+export function tagsOf(pair: Pair): { name: string; share: Share }[] {
+  const sent = Math.max(Number(pair.sentBytes), 1);
+  return pair.tags.map((t) => ({ name: `${t.communityName}/${t.activityName}`, share: share(Number(t.bytes) / sent) }));
+}

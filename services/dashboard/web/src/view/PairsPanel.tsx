@@ -1,7 +1,7 @@
 import { Fragment, useState } from "react";
 import type { Evidence, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
 import { samplingText } from "../model/exporters";
-import { evidenceOf, overThreshold, protocolText, strongest } from "../model/pairs";
+import { evidenceOf, overThreshold, protocolText, strongest, tagsOf } from "../model/pairs";
 import { nameOfAddress } from "../model/topology";
 import { formatBytes, formatCount, formatShare, formatSpan, formatUntil, millis, share } from "../model/units";
 import { useResource, useStore, useTime } from "../state/hooks";
@@ -128,6 +128,15 @@ function EvidenceTable({ pair }: { pair: Pair }) {
         {pair.id} · first seen <TimeOfDay at={pair.firstSeen} />, any flow last seen <TimeOfDay at={pair.lastSeen} />,
         ages out <TimeOfDay at={pair.agesOut} />
       </p>
+      {pair.tags.length > 0 && (
+        <p data-testid="whose">
+          Whose flows:{" "}
+          {tagsOf(pair)
+            .map((t) => `${t.name} ${formatShare(t.share)}`)
+            .join(", ")}{" "}
+          <span className="dim">of {formatBytes(pair.sentBytes)}</span>
+        </p>
+      )}
       <table>
         <thead>
           <tr>

@@ -1222,7 +1222,7 @@ export type PairTags = Message<"millrace.flow.v1.PairTags"> & {
   tags: TagTraffic[];
 
   /**
-   * Of all records, with tags and without.
+   * Of all records, with tags and without; 0 where no flow of the window can have a tag.
    *
    * @generated from field: uint64 bytes = 2;
    */
