@@ -185,8 +185,8 @@ func (b *Block) AppendNative(to []byte) []byte {
 // ErrBlock is of bytes that are no block of flow records.
 var ErrBlock = errors.New("not a block of flow records")
 
-// ReadNative reads a block, which keeps using raw. Every column must be there that the first version had; others may stand
-// behind them in a later version, where their types have a fixed size, and are skipped.
+// ReadNative reads a block, which keeps using raw. Every column must be there that the first version had; others may
+// stand behind them in a later version, where their types have a fixed size, and are skipped.
 func ReadNative(raw []byte) (*Block, error) {
 	r := native{rest: raw}
 	n, rows := r.number(), r.number()

@@ -1,8 +1,8 @@
 // Package scitags reads what research transfers say of themselves: whose they are and what for.
 //
-// In: IPv6 flow labels of marked packets (draft-cc-v6ops-wlcg-flow-label-marking-03), fireflies, which are datagrams that
-// a host sends when a transfer begins, goes on and ends (SciTags Technical Specification), and the registry of names.
-// Out: tags. Next: collectors/flow and services/flowstore. Everything here is pure.
+// In: IPv6 flow labels of marked packets (draft-cc-v6ops-wlcg-flow-label-marking-03), fireflies, which are datagrams
+// that a host sends when a transfer begins, goes on and ends (SciTags Technical Specification), and the registry of
+// names. Out: tags. Next: collectors/flow and services/flowstore. Everything here is pure.
 package scitags
 
 import "math/bits"
@@ -21,8 +21,8 @@ const (
 	MaxActivity  = 1<<activityBits - 1
 )
 
-// A flow label has, from its highest bit: 2 bits of entropy, 9 of the community with the lowest first, 1 of entropy, 6 of
-// the activity, 2 of entropy.
+// A flow label has, from its highest bit: 2 bits of entropy, 9 of the community with the lowest first, 1 of entropy, 6
+// of the activity, 2 of entropy.
 const (
 	communityBits, communityShift = 9, 9
 	activityBits, activityShift   = 6, 2
@@ -31,8 +31,8 @@ const (
 	LabelMask = MaxCommunity<<communityShift | MaxActivity<<activityShift
 )
 
-// OfLabel is the tag of a flow label. Hosts that do not mark their packets set random labels (RFC 6437 section 3), which
-// look the same: only the labels of hosts that do mean anything.
+// OfLabel is the tag of a flow label. Hosts that do not mark their packets set random labels (RFC 6437 section 3),
+// which look the same: only the labels of hosts that do mean anything.
 func OfLabel(label uint32) Tag {
 	community := bits.Reverse16(uint16(label>>communityShift&MaxCommunity)) >> (16 - communityBits)
 	return Tag{Community: community, Activity: uint8(label >> activityShift & MaxActivity)}

@@ -38,10 +38,10 @@ func TestPairsTellWhoseTheyAre(t *testing.T) {
 		t.Errorf("a pair of which the store knows no tag: %v", other)
 	}
 
-	r.tags = nil // a night without a flow of theirs that is alpha: what was known stays
+	r.tags = nil // a nightly run that finds no flow of theirs alpha: what was known stays
 	r.now = r.now.Add(day)
 	r.nightly(t, nightlyRun())
-	check("a night later", want)
+	check("a day later", want)
 
 	r.flow(wr, "10.1.0.5", "10.2.0.9", r.now.Add(-time.Hour), 4e9)
 	r.nightly(t, nightlyRun())

@@ -22,9 +22,9 @@ type Tag struct {
 	Bytes                  uint64
 }
 
-// AlphaRule is the rule of an alpha pair: the first that names no tags, or whose tags sent more than half of what the pair
-// sent. A pair takes all its flows with it, so less would redirect more of others' flows than of those named. Where no rule
-// takes the pair, rule is the first of all and why says what the pair has.
+// AlphaRule is the rule of an alpha pair: the first that names no tags, or whose tags sent more than half of what the
+// pair sent. A pair takes all its flows with it, so less would redirect more of others' flows than of those named.
+// Where no rule takes the pair, rule is the first of all and why says what the pair has.
 func AlphaRule(p document.Policy, t Tags) (rule int, why string) {
 	for i, d := range p.Redirect {
 		if d.Pairs == document.SourceAlpha && (len(d.Tags) == 0 || 2*t.of(d.Tags) > t.Sent) {

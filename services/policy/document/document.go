@@ -146,8 +146,8 @@ type Redirect struct {
 	// Pairs names the source of the pairs; alpha: every pair services/alpha has in force; circuits: the traffic of
 	// every circuit services/circuits has in force, each on an LSP of its booked path.
 	Pairs Source `policy:"pairs" want:"alpha or circuits"`
-	// Tags take only alpha pairs of which flows of these communities or activities sent more than half. A pair is of the
-	// first rule that takes it.
+	// Tags take only alpha pairs of which flows of these communities or activities sent more than half. A pair is of
+	// the first rule that takes it.
 	Tags []Tag `policy:"tags" want:"a list of communities such as atlas, or activities such as atlas/Production Output"`
 	// Between lists pairs by hand instead.
 	Between []Between `policy:"between" want:"a list of pairs, each with source: and destination:"`
