@@ -145,6 +145,7 @@ func services() []service {
 				flowv1connect.FlowStoreServiceExportQualityProcedure,
 				flowv1connect.FlowStoreServiceIntervalsProcedure,
 				flowv1connect.FlowStoreServiceLastSeenProcedure,
+				flowv1connect.FlowStoreServicePairTagsProcedure,
 				flowv1connect.FlowStoreServicePairTrafficProcedure,
 				flowv1connect.FlowStoreServiceTelemetryProcedure,
 				flowv1connect.FlowStoreServiceTopProcedure,

@@ -144,12 +144,6 @@ func (f *fireflies) take(from netip.Addr, datagram []byte, now time.Time) (*flow
 	case err != nil:
 		return nil, reasonNotOne
 	}
-	if fly.Until.IsZero() {
-		fly.Until = now
-	}
-	if fly.Start.IsZero() { // it has been going on for we do not know how long
-		fly.Start = fly.Until
-	}
 	if fly.Start.Before(now.Add(-maxFireflyAge)) || fly.Until.After(now.Add(fireflyAhead)) {
 		return nil, reasonTime
 	}

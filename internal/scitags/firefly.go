@@ -20,11 +20,9 @@ type Firefly struct {
 	Tag      Tag
 	// Application is the program that moves the data, cut to maxApplication octets.
 	Application string
-	// Start is when the flow began; zero where a firefly of a flow that goes on leaves it out, as flowd's do.
-	Start time.Time
-	// Until is when the flow ended, or until when it is known to have gone on; zero where there is no time at all.
-	Until time.Time
-	Ended bool
+	// Start is when the flow began, and Until when it ended, or until when it is known to have gone on.
+	Start, Until time.Time
+	Ended        bool
 }
 
 // maxApplication keeps the name and version of a program, and no more.
@@ -116,8 +114,8 @@ func (f *Firefly) times(w *wire) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("%w: %w", ErrTime, err)
 	}
-	if f.Ended && (f.Start.IsZero() || f.Until.Before(f.Start)) {
-		return fmt.Errorf("%w: an end has a start-time, and an end-time that is not before it", ErrTime)
+	if f.Start.IsZero() || f.Until.Before(f.Start) {
+		return fmt.Errorf("%w: want a start-time, and of an end an end-time that is not before it", ErrTime)
 	}
 	return nil
 }

@@ -80,8 +80,8 @@ func TestFireflies(t *testing.T) {
 			Firefly{Start: at("2026-11-29T08:00:00.2Z"), Until: at("2026-11-29T08:00:00.2Z")},
 		},
 		{
-			"one that goes on, without the start, as flowd sends it", datagram(flow, context, `"flow-lifecycle": {"state": "ongoing", "current-time": "2026-11-29T10:00:00+02:00"}`),
-			Firefly{Until: at("2026-11-29T08:00:00Z")},
+			"one that goes on", datagram(flow, context, `"flow-lifecycle": {"state": "ongoing", "start-time": "2026-11-29T07:00:00+00:00", "current-time": "2026-11-29T10:00:00+02:00"}`),
+			Firefly{Start: at("2026-11-29T07:00:00Z"), Until: at("2026-11-29T08:00:00Z")},
 		},
 		{
 			"an end, without a zone, and with members that we do not know",
@@ -132,6 +132,7 @@ func TestWhatIsNoFirefly(t *testing.T) {
 		{"a negative one", replace(`"experiment-id": 2`, `"experiment-id": -2`), ErrTag},
 		{"an activity too large", replace(`"activity-id": 16`, `"activity-id": 64`), ErrTag},
 		{"no time", replace("2026-11-29T08:00:00.5+00:00", "yesterday"), ErrTime},
+		{"one that goes on, without its start, as flowd sends it", datagram(flow, context, `"flow-lifecycle": {"state": "ongoing", "current-time": "2026-11-29T10:00:00Z"}`), ErrTime},
 		{"an end without one", replace(`"start",`, `"end",`), ErrTime},
 		{"an end before the start", datagram(flow, context, `"flow-lifecycle": {"state": "end", "start-time": "2026-11-29T08:00:01Z", "end-time": "2026-11-29T08:00:00Z"}`), ErrTime},
 	} {
@@ -198,7 +199,7 @@ func FuzzFirefly(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got.Tag.Community == 0 || got.Protocol == 0 || got.Src.Port() == 0 || !got.Dst.Addr().IsValid() || len(got.Application) > maxApplication || got.Ended && got.Until.Before(got.Start) {
+		if got.Tag.Community == 0 || got.Protocol == 0 || got.Src.Port() == 0 || !got.Dst.Addr().IsValid() || len(got.Application) > maxApplication || got.Start.IsZero() || got.Until.Before(got.Start) {
 			t.Errorf("%q is %+v", in, got)
 		}
 	})

@@ -1,12 +1,13 @@
 -- What was sent in records that started in [window_start, window_end), by tag: that of the latest firefly about the flow, in
--- either direction, which began before the record ended and holds as long as the record's start; else that of the flow label.
--- A flow that ended is given 5 minutes, for clocks that differ and records that come late, one of which no end was heard a day.
+-- either direction, which began before the record ended and holds when the record starts; else that of the flow label.
+-- Clocks of hosts and routers may differ by a minute, for which TCP does not use a 5-tuple again (TIME_WAIT). A flow of which
+-- no end was heard has a day.
 WITH
     ? AS window_start, ? AS window_end, ? AS src_bits, ? AS dst_bits,
     fireflies AS
     (
-        SELECT src AS one, dst AS other, src_port AS one_port, dst_port AS other_port, protocol, start, community, activity,
-            until + toIntervalSecond(if(ended = 1, 300, 86400)) AS holds_until
+        SELECT src AS one, dst AS other, src_port AS one_port, dst_port AS other_port, protocol, start - toIntervalSecond(60) AS holds_from, community, activity,
+            until + toIntervalSecond(if(ended = 1, 60, 86400)) AS holds_until
         FROM flow_tags FINAL
         WHERE start >= window_start - toIntervalDay(7) AND start < window_end + toIntervalDay(1) AND until >= window_start - toIntervalDay(1)
     )
@@ -26,10 +27,10 @@ FROM
     ) AS r
     ASOF LEFT JOIN
     (
-        SELECT one AS src, other AS dst, one_port AS src_port, other_port AS dst_port, protocol, start, community, activity, holds_until FROM fireflies
+        SELECT one AS src, other AS dst, one_port AS src_port, other_port AS dst_port, protocol, holds_from, community, activity, holds_until FROM fireflies
         UNION ALL
-        SELECT other AS src, one AS dst, other_port AS src_port, one_port AS dst_port, protocol, start, community, activity, holds_until FROM fireflies
+        SELECT other AS src, one AS dst, other_port AS src_port, one_port AS dst_port, protocol, holds_from, community, activity, holds_until FROM fireflies
     ) AS t
-    ON r.src = t.src AND r.dst = t.dst AND r.src_port = t.src_port AND r.dst_port = t.dst_port AND r.protocol = t.protocol AND r.end >= t.start
+    ON r.src = t.src AND r.dst = t.dst AND r.src_port = t.src_port AND r.dst_port = t.dst_port AND r.protocol = t.protocol AND r.end >= t.holds_from
 )
 GROUP BY exporter, s, d, by_firefly, tag

@@ -88,7 +88,7 @@ func slowTag(r flowrecord.Record, tags []*flowv1.FlowTag) (tag scitags.Tag, byFi
 		dst, _ := netip.AddrFromSlice(t.GetDstAddr())
 		a, b := netip.AddrPortFrom(src, uint16(t.GetSrcPort())), netip.AddrPortFrom(dst, uint16(t.GetDstPort()))
 		from, to := netip.AddrPortFrom(r.Src, r.SrcPort), netip.AddrPortFrom(r.Dst, r.DstPort)
-		if (a != from || b != to) && (a != to || b != from) || t.GetStart().AsTime().After(r.End) {
+		if (a != from || b != to) && (a != to || b != from) || t.GetStart().AsTime().Add(-time.Minute).After(r.End) {
 			continue
 		}
 		later := best == nil || t.GetStart().AsTime().After(best.GetStart().AsTime())
@@ -100,7 +100,7 @@ func slowTag(r flowrecord.Record, tags []*flowv1.FlowTag) (tag scitags.Tag, byFi
 	if best != nil {
 		holds := 24 * time.Hour
 		if best.GetEnded() {
-			holds = 5 * time.Minute
+			holds = time.Minute
 		}
 		if !r.Start.After(best.GetUntil().AsTime().Add(holds)) {
 			return scitags.Tag{Community: uint16(best.GetCommunity()), Activity: uint8(best.GetActivity())}, true
