@@ -185,6 +185,7 @@ key: {{ .folder }}/tls.key
 {{- $_ := set $config "identity" (dict "mode" .Values.identity.mode "url" (include "millrace.url" .)) -}}
 {{- $flow := dict "listen" (list "[::]:2055") -}}
 {{- if .Values.flow.acceptUnlisted }}{{ $_ := set $flow "exporters" (dict "accept_unlisted" true) }}{{ end -}}
+{{- with .Values.flow.fireflies.sources }}{{ $_ := set $flow "fireflies" (dict "listen" (list "[::]:10514") "sources" .) }}{{ end -}}
 {{- $_ := set $config "flow" $flow -}}
 {{- $_ := set $config "alpha" (dict "nightly_at" (ternary .Values.nightly.at "" (eq .Values.nightly.mode "builtin"))) -}}
 {{- if .Values.policies }}{{ $_ := set $config "policy" (dict "dir" "/etc/millrace-policies") }}{{ end -}}
