@@ -67,7 +67,7 @@ type outgoing struct {
 	exporter netip.Addr
 	block    *flowrecord.Block
 	hours    []exporter.Hour
-	tags     []*flowv1.FlowTag // what a host said of its flows: then exporter is the host, and there are no records
+	tags     []*flowv1.FlowTag // what a host said of its flows: then exporter is the host, and there is no block
 	// id is that of a batch that comes again until the bus has it; empty: it comes once. took is called when the bus
 	// has the message, and kept tells when it outlives every process; both are nil where nobody asks.
 	id   string
@@ -75,12 +75,15 @@ type outgoing struct {
 	kept *bus.Receipt
 }
 
-// maxHeld is how many records may wait for the bus: 27 MB, at most twice that where blocks have just grown. Beyond it
+// maxHeld is how many records may wait for the bus: 28 MB, at most twice that where blocks have just grown. Beyond it
 // the sockets are not read, and what the kernel then drops is counted there. One read of each socket comes on top.
 const maxHeld = 250_000
 
-// weight is in records; an hour has about the size of one, and so has a tag.
-func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) + len(o.tags) }
+// tagWeight is that of a tag with its message, of 1.1 kB: four records.
+const tagWeight = 4
+
+// weight is in records; an hour has about the size of one.
+func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) + tagWeight*len(o.tags) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	b := &batcher{bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, most: maxHeld, instance: rand.Text()}
@@ -225,7 +228,7 @@ func (b *batcher) publishQueue(ctx context.Context, q *queue) {
 		b.mu.Lock()
 		b.held -= batch.weight()
 		b.onWay -= batch.weight()
-		if len(b.spare) < maxSpare {
+		if batch.block != nil && len(b.spare) < maxSpare {
 			batch.block.Reset()
 			b.spare = append(b.spare, batch.block)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -100,13 +101,13 @@ func (c Configuration) Validate() error {
 		return err
 	}
 	seen := map[netip.AddrPort]bool{} // with port 0 as well: the metrics' label `listen` has addresses as configured
-	for _, l := range c.Listen {
+	for _, l := range slices.Concat(c.Listen, c.Fireflies.Listen) {
 		a, err := netip.ParseAddrPort(l)
 		if err != nil {
 			return fmt.Errorf("listen address %q: want an IP address and a port, such as 127.0.0.1:2055 or [::1]:2055", l)
 		}
 		a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-		if seen[a] {
+		if seen[a] && (a.Port() != 0 || !slices.Contains(c.Fireflies.Listen, l)) {
 			return fmt.Errorf("listen address %q is there twice; want it once, also with port 0: `workers` gives an address several sockets", l)
 		}
 		seen[a] = true

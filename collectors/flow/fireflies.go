@@ -40,6 +40,7 @@ const (
 	reasonFlow     decode.Reason = "not_a_flow"
 	reasonTag      decode.Reason = "no_tag"
 	reasonTime     decode.Reason = "time_out_of_range"
+	reasonNoStart  decode.Reason = "no_start"
 )
 
 // Validate rejects invalid values; its error names a valid one.
@@ -47,9 +48,9 @@ func (f FireflyConfiguration) Validate() error {
 	if _, err := f.sources(); err != nil {
 		return err
 	}
-	for i, l := range f.Listen {
-		if _, err := netip.ParseAddrPort(l); err != nil || slices.Contains(f.Listen[:i], l) {
-			return fmt.Errorf("fireflies: listen address %q: want an IP address and a port, once, such as 127.0.0.1:10514", l)
+	for _, l := range f.Listen {
+		if _, err := netip.ParseAddrPort(l); err != nil {
+			return fmt.Errorf("fireflies: listen address %q: want an IP address and a port, such as 127.0.0.1:10514", l)
 		}
 	}
 	if len(f.Listen) > 0 && len(f.Sources) == 0 {
@@ -73,7 +74,6 @@ func (f FireflyConfiguration) sources() (all []netip.Prefix, err error) {
 type fireflies struct {
 	c       *Component
 	sources []netip.Prefix
-	counts  []*socketCounts // of each listening address
 	sockets []*socket
 }
 
@@ -82,21 +82,17 @@ func newFireflies(c *Component, cfg FireflyConfiguration) (*fireflies, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fireflies{c: c, sources: sources}
-	for _, l := range cfg.Listen {
-		f.counts = append(f.counts, &socketCounts{listen: l})
-	}
-	return f, nil
+	return &fireflies{c: c, sources: sources}, nil
 }
 
 func (f *fireflies) listen(ctx context.Context) error {
-	for _, of := range f.counts {
-		sockets, err := listenAll(ctx, of.listen, fireflyBuffer, []*socketCounts{of})
+	for _, address := range f.c.cfg.Fireflies.Listen {
+		s, err := listen(ctx, address, fireflyBuffer, func(int) error { return nil })
 		if err != nil {
-			return err
+			return fmt.Errorf("fireflies: %w", err)
 		}
-		f.sockets = append(f.sockets, sockets...)
-		f.c.deps.Log.Info("listening for fireflies", "address", sockets[0].address().String())
+		f.sockets = append(f.sockets, s)
+		f.c.deps.Log.Info("listening for fireflies", "address", s.address().String())
 	}
 	return nil
 }
@@ -113,8 +109,7 @@ func (f *fireflies) receive(s *socket) {
 			time.Sleep(retryPause)
 			continue
 		}
-		s.counts.datagrams.Add(uint64(len(in)))
-		s.counts.drops.Add(uint64(dropped))
+		f.c.metrics.fireflyDrops.WithLabelValues("socket").Add(float64(dropped))
 		tags := map[netip.Addr][]*flowv1.FlowTag{}
 		for _, d := range in {
 			from := d.From.Addr()
@@ -139,6 +134,8 @@ func (f *fireflies) take(from netip.Addr, datagram []byte, now time.Time) (*flow
 		return nil, reasonFlow
 	case errors.Is(err, scitags.ErrTag):
 		return nil, reasonTag
+	case errors.Is(err, scitags.ErrStart):
+		return nil, reasonNoStart
 	case errors.Is(err, scitags.ErrTime):
 		return nil, reasonTime
 	case err != nil:
@@ -158,11 +155,11 @@ func (f *fireflies) take(from netip.Addr, datagram []byte, now time.Time) (*flow
 func (b *batcher) addTags(tags map[netip.Addr][]*flowv1.FlowTag) {
 	n := 0
 	for _, of := range tags {
-		n += len(of)
+		n += outgoing{tags: of}.weight()
 	}
 	full := b.admit(n)
 	for from, of := range tags {
-		b.enqueue(&outgoing{exporter: from, block: b.emptyBlock(), tags: of})
+		b.enqueue(&outgoing{exporter: from, tags: of})
 	}
 	if full {
 		b.flush(nil)

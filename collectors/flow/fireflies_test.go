@@ -33,7 +33,7 @@ func TestFirefliesBecomeTags(t *testing.T) {
 	tags := make(chan *flowv1.FlowTag, 100)
 	if err := memory.Subscribe(t.Context(), bus.TopicFlows, bus.Keepers[bus.TopicFlows], func(_ context.Context, m bus.Message) error {
 		b, err := flowrecord.DecodeBatch(m.Value)
-		if m.Key != "127.0.0.1" && len(b.Tags) > 0 || b.Block.Rows() > 0 {
+		if len(b.Tags) > 0 && m.Key != "127.0.0.1" || b.Block.Rows() > 0 {
 			t.Errorf("key %q with %d tags and %d records", m.Key, len(b.Tags), b.Block.Rows())
 		}
 		for _, tag := range b.Tags {
@@ -77,7 +77,8 @@ func TestFirefliesBecomeTags(t *testing.T) {
 	send(strings.Replace(fireflyAt("start", began, ""), `"experiment-id": 2`, `"experiment-id": 3333`, 1))
 	send(fireflyAt("start", began.Add(-8*24*time.Hour), ""))
 	send(fireflyAt("start", began.Add(2*time.Hour), ""))
-	for reason, n := range map[string]float64{"unlisted": 1, "malformed": 1, "not_a_flow": 1, "no_tag": 1, "time_out_of_range": 2} {
+	send(strings.Replace(fireflyAt("ongoing", began, ""), "start-time", "current-time", 1))
+	for reason, n := range map[string]float64{"unlisted": 1, "malformed": 1, "not_a_flow": 1, "no_tag": 1, "time_out_of_range": 2, "no_start": 1} {
 		await.True(t, reason, func() bool {
 			return testutil.ToFloat64(c.metrics.fireflyDrops.WithLabelValues(reason)) == n
 		})
@@ -112,7 +113,7 @@ func TestFireflyConfigurations(t *testing.T) {
 		"sources has no network": {Listen: []string{"127.0.0.1:10514"}},
 		"want a network":         {Listen: []string{"127.0.0.1:10514"}, Sources: []string{"192.0.2.1/24"}},
 		"want an IP address":     {Listen: []string{"localhost:10514"}, Sources: []string{"192.0.2.0/24"}},
-		"once":                   {Listen: []string{"127.0.0.1:1", "127.0.0.1:1"}, Sources: []string{"192.0.2.0/24"}},
+		"is there twice":         {Listen: []string{"127.0.0.1:2055"}, Sources: []string{"192.0.2.0/24"}}, // as flow.listen
 	} {
 		cfg := DefaultConfiguration()
 		cfg.Fireflies = f

@@ -38,7 +38,7 @@ func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
 		Name: metricPrefix + "fireflies_total", Help: "Fireflies given to the bus.",
 	})
 	m.fireflyDrops = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: metricPrefix + "firefly_drops_total", Help: "Fireflies not taken, and those that the bus did not take before the collector was stopped.",
+		Name: metricPrefix + "firefly_drops_total", Help: "Fireflies not taken, those that the kernel had no room for, and those that the bus did not take before the collector was stopped.",
 	}, []string{"reason"})
 	if reg != nil {
 		reg.MustRegister(m.published, m.unpublished, m.topicMessages, m.topicDrops, m.fireflies, m.fireflyDrops, qualityCollector{c})
@@ -78,7 +78,7 @@ func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, n uint64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
-	for _, s := range append(slices.Concat(q.c.counts...), q.c.fireflies.counts...) {
+	for _, s := range slices.Concat(q.c.counts...) {
 		counter(descSocket, s.drops.Load(), s.listen, strconv.Itoa(s.worker))
 	}
 	for _, s := range q.c.sources {

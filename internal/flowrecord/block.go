@@ -74,8 +74,13 @@ const firstRoom = 32
 
 var le = binary.LittleEndian
 
-// Rows is the number of records.
-func (b *Block) Rows() int { return b.rows }
+// Rows is the number of records; of no block it is 0.
+func (b *Block) Rows() int {
+	if b == nil {
+		return 0
+	}
+	return b.rows
+}
 
 // Reset empties the block and keeps its memory.
 func (b *Block) Reset() { b.rows = 0 }

@@ -34,6 +34,8 @@ var (
 	ErrFlow   = errors.New("the firefly's flow-id is no TCP or UDP flow")
 	ErrTag    = fmt.Errorf("the firefly's ids are out of range: want an experiment of 1 to %d and an activity of 0 to %d", MaxCommunity, MaxActivity)
 	ErrTime   = errors.New("the firefly's times cannot be")
+	// ErrStart is of a flow that goes on: of which, and since when, its start has told.
+	ErrStart = errors.New("the firefly has no start-time")
 )
 
 // wire is the JSON of a firefly, https://scitags.org/schemas/v1.0.0/firefly.schema.json. Other members are left aside.
@@ -63,7 +65,7 @@ type wire struct {
 func ParseFirefly(datagram []byte) (Firefly, error) {
 	var w wire
 	at := max(bytes.IndexByte(datagram, '{'), 0)
-	if err := json.Unmarshal(datagram[at:], &w); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(datagram[at:])).Decode(&w); err != nil { // what follows is left aside
 		return Firefly{}, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
 	if w.Version != 1 {
@@ -99,7 +101,7 @@ func (f *Firefly) tag(w *wire) error {
 func (f *Firefly) times(w *wire) error {
 	var err1, err2 error
 	f.Start, err1 = instant(w.Lifecycle.Start)
-	switch w.Lifecycle.State {
+	switch strings.ToLower(w.Lifecycle.State) {
 	case "start", "ongoing":
 		// flowd takes the current time a little before the start's.
 		if f.Until, err2 = instant(w.Lifecycle.Current); f.Until.Before(f.Start) {
@@ -108,14 +110,20 @@ func (f *Firefly) times(w *wire) error {
 	case "end":
 		f.Until, err2 = instant(w.Lifecycle.End)
 		f.Ended = true
+		if w.Lifecycle.Start == "" { // flowd and flowd-go do not know it where another program tells them of the end
+			f.Start = f.Until
+		}
 	default:
 		return fmt.Errorf("%w: its state is %q", ErrSyntax, w.Lifecycle.State)
 	}
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("%w: %w", ErrTime, err)
 	}
-	if f.Start.IsZero() || f.Until.Before(f.Start) {
-		return fmt.Errorf("%w: want a start-time, and of an end an end-time that is not before it", ErrTime)
+	if f.Ended && (f.Until.IsZero() || f.Until.Before(f.Start)) {
+		return fmt.Errorf("%w: an end has an end-time, which is not before the start", ErrTime)
+	}
+	if f.Start.IsZero() {
+		return ErrStart
 	}
 	return nil
 }

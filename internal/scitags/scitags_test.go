@@ -84,6 +84,14 @@ func TestFireflies(t *testing.T) {
 			Firefly{Start: at("2026-11-29T07:00:00Z"), Until: at("2026-11-29T08:00:00Z")},
 		},
 		{
+			"an end without its start, as flowd has it", datagram(flow, context, `"flow-lifecycle": {"state": "end", "start-time": null, "end-time": "2026-11-29T08:10:00Z"}`),
+			Firefly{Start: at("2026-11-29T08:10:00Z"), Until: at("2026-11-29T08:10:00Z"), Ended: true},
+		},
+		{
+			"and as flowd-go does, in capitals, with a NUL behind it", datagram(flow, context, `"flow-lifecycle": {"state": "END", "start-time": "", "end-time": "2026-11-29T08:10:00Z"}`) + "\x00",
+			Firefly{Start: at("2026-11-29T08:10:00Z"), Until: at("2026-11-29T08:10:00Z"), Ended: true},
+		},
+		{
 			"an end, without a zone, and with members that we do not know",
 			datagram(flow, context, `"flow-lifecycle": {"state": "end", "start-time": "2026-11-29T08:00:00", "end-time": "2026-11-29T08:10:00.25"}`, `"usage": {"sent": 5, "received": 6}`, `"netlink": {"rtt": [1]}`),
 			Firefly{Start: at("2026-11-29T08:00:00Z"), Until: at("2026-11-29T08:10:00.25Z"), Ended: true},
@@ -132,7 +140,7 @@ func TestWhatIsNoFirefly(t *testing.T) {
 		{"a negative one", replace(`"experiment-id": 2`, `"experiment-id": -2`), ErrTag},
 		{"an activity too large", replace(`"activity-id": 16`, `"activity-id": 64`), ErrTag},
 		{"no time", replace("2026-11-29T08:00:00.5+00:00", "yesterday"), ErrTime},
-		{"one that goes on, without its start, as flowd sends it", datagram(flow, context, `"flow-lifecycle": {"state": "ongoing", "current-time": "2026-11-29T10:00:00Z"}`), ErrTime},
+		{"one that goes on, without its start, as flowd sends it", datagram(flow, context, `"flow-lifecycle": {"state": "ongoing", "current-time": "2026-11-29T10:00:00Z"}`), ErrStart},
 		{"an end without one", replace(`"start",`, `"end",`), ErrTime},
 		{"an end before the start", datagram(flow, context, `"flow-lifecycle": {"state": "end", "start-time": "2026-11-29T08:00:01Z", "end-time": "2026-11-29T08:00:00Z"}`), ErrTime},
 	} {

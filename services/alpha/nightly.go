@@ -85,6 +85,8 @@ type finding struct {
 	// away returns the consequence of a failed query of services/circuits, for the report; empty: it
 	// succeeded.
 	away string
+	// untagged is why it is not known whose the flows of pairs were; empty: it is.
+	untagged string
 }
 
 // conclude makes a run's result last: pairs first, then how far has been judged, then the change set.
@@ -145,7 +147,8 @@ func (c *Component) find(ctx context.Context, o order, before remembered) (f fin
 		return f, err
 	}
 	f.result = detect.Run(o.rule, f.old, in, o.to)
-	return f, c.tag(ctx, o, &f.result)
+	f.untagged = c.tag(ctx, o, &f.result)
+	return f, nil
 }
 
 // pairsFromProto are the pairs as they are stored.

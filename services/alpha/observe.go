@@ -119,8 +119,18 @@ func keyToProto(k detect.Key) *flowv1.PrefixPair {
 	return &flowv1.PrefixPair{Src: k.Prefixes.Src.String(), Dst: k.Prefixes.Dst.String(), Exporter: k.Exporter.String()}
 }
 
-// tag looks up whose the flows of the pairs with new evidence were, in the order's window.
-func (c *Component) tag(ctx context.Context, o order, r *detect.Result) error {
+// tag looks up whose the flows of the pairs with new evidence were, in the order's window. Tags are a second signal:
+// where the store does not tell, pairs keep those that they have, and the answer says why.
+func (c *Component) tag(ctx context.Context, o order, r *detect.Result) string {
+	tags, err := c.tags(ctx, o, r)
+	if err != nil {
+		return "whose the flows of pairs were is not known, so they keep the tags they have: " + err.Error()
+	}
+	r.Tag(tags)
+	return ""
+}
+
+func (c *Component) tags(ctx context.Context, o order, r *detect.Result) (map[detect.Key]detect.Tags, error) {
 	tags := map[detect.Key]detect.Tags{}
 	for some := range slices.Chunk(r.Fresh(), pairsPerRequest) {
 		req := &flowv1.PairTagsRequest{From: timestamppb.New(o.from), To: timestamppb.New(o.to)}
@@ -129,10 +139,10 @@ func (c *Component) tag(ctx context.Context, o order, r *detect.Result) error {
 		}
 		answer, err := c.deps.FlowStore.PairTags(ctx, connect.NewRequest(req))
 		if err != nil {
-			return fmt.Errorf("query services/flowstore for tags: %w", err)
+			return nil, fmt.Errorf("query services/flowstore for tags: %w", err)
 		}
 		if len(answer.Msg.GetPairs()) != len(some) {
-			return fmt.Errorf("services/flowstore answered for %d of %d pairs", len(answer.Msg.GetPairs()), len(some))
+			return nil, fmt.Errorf("services/flowstore answered for %d of %d pairs", len(answer.Msg.GetPairs()), len(some))
 		}
 		for i, m := range answer.Msg.GetPairs() {
 			of := detect.Tags{Sent: m.GetBytes()}
@@ -142,6 +152,5 @@ func (c *Component) tag(ctx context.Context, o order, r *detect.Result) error {
 			tags[some[i]] = of
 		}
 	}
-	r.Tag(tags)
-	return nil
+	return tags, nil
 }

@@ -171,8 +171,8 @@ func (c *Component) redirect(ctx context.Context, now []*alphav1.AlphaNow, by, n
 	}
 	result := detect.Join(c.cfg.Rule, old, found)
 	out := &alphav1.RedirectResponse{}
-	if err := c.tag(ctx, o, &result); err != nil { // the next evidence tells
-		out.Warnings = append(out.Warnings, "whose flows these are is not known: "+err.Error())
+	if why := c.tag(ctx, o, &result); why != "" {
+		out.Warnings = append(out.Warnings, why)
 	}
 	after, err := c.remember(ctx, o, before, old, result, c.redirectRequest(o, result, by, note))
 	if err != nil {

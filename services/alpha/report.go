@@ -83,6 +83,9 @@ func (c *Component) attention(o order, f finding) []string {
 	if f.away != "" {
 		out = append(out, f.away)
 	}
+	if f.untagged != "" {
+		out = append(out, f.untagged)
+	}
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"slices"
@@ -22,9 +23,9 @@ import (
 var tagTrafficSQL string
 
 const (
-	// maxTags bounds an answer, maxPairTags what it says of a pair.
+	// maxTags bounds an answer, maxPairTags what it says of a pair: more than the registry has of any community.
 	maxTags     = 10_000
-	maxPairTags = 8
+	maxPairTags = 64
 )
 
 // Fireflies of a window's records are of flows that began within so much of it.
@@ -52,12 +53,12 @@ func (a *api) TagTraffic(ctx context.Context, req *connect.Request[flowv1.TagTra
 		return nil, err
 	}
 	sums := tagSums{}
-	if err := a.tagSums(ctx, db, from, to, shape{}, "1", sums); err != nil {
+	if err := a.tagSums(ctx, db, from, to, tagQuery{records: "start >= window_start", fireflies: "1"}, sums); err != nil {
 		return nil, fmt.Errorf("what flows of each tag sent: %w", err)
 	}
 	answer := &flowv1.TagTrafficResponse{}
 	for key, t := range sums {
-		answer.Bytes += t.GetBytes()
+		answer.Bytes = plus(answer.GetBytes(), t.GetBytes())
 		if key.tag.Community > 0 {
 			t.Exporter = key.exporter.Unmap().String()
 			answer.Tags = append(answer.Tags, t)
@@ -124,8 +125,12 @@ func (a *api) pairTags(ctx context.Context, db store.DB, from, to time.Time, pai
 				return nil, err
 			}
 			sums := tagSums{}
-			only := "(exporter, s, d) IN (" + strings.Join(tuples, ",") + ")"
-			if err := a.tagSums(ctx, db, from, to, of, only, sums); err != nil {
+			networks, err := networksOf(some)
+			if err != nil {
+				return nil, err
+			}
+			q := tagQuery{shape: of, records: "end >= window_start AND (exporter, s, d) IN (" + strings.Join(tuples, ",") + ")", fireflies: networks}
+			if err := a.tagSums(ctx, db, from, to, q, sums); err != nil {
 				return nil, fmt.Errorf("whose flows pairs had: %w", err)
 			}
 			for key, t := range sums {
@@ -133,7 +138,7 @@ func (a *api) pairTags(ctx context.Context, db store.DB, from, to time.Time, pai
 				if out[p] == nil {
 					out[p] = &flowv1.PairTags{}
 				}
-				out[p].Bytes += t.GetBytes()
+				out[p].Bytes = plus(out[p].GetBytes(), t.GetBytes())
 				if key.tag.Community > 0 {
 					out[p].Tags = append(out[p].Tags, t)
 				}
@@ -154,13 +159,43 @@ func mostFirst(tags []*flowv1.TagTraffic, most int) []*flowv1.TagTraffic {
 	return tags[:min(len(tags), most)]
 }
 
+// tagQuery says which records are added up, by prefixes of what length, and which fireflies may be about them.
+type tagQuery struct {
+	shape              shape
+	records, fireflies string
+}
+
+// networksOf is the condition that a firefly is about a flow of one of the pairs, whichever of its ends it is of. There
+// may be millions about others.
+func networksOf(pairs []pair) (string, error) {
+	bits := [2]int{mapped(pairs[0].src), mapped(pairs[0].dst)} // of all
+	tuples := make([]string, len(pairs))
+	for i, p := range pairs {
+		var err error
+		if tuples[i], err = tuple([]netip.Addr{p.src.Addr(), p.dst.Addr()}); err != nil {
+			return "", err
+		}
+	}
+	in := "IN (" + strings.Join(tuples, ",") + ")"
+	return fmt.Sprintf("((IPv6CIDRToRange(src, %[1]d).1, IPv6CIDRToRange(dst, %[2]d).1) %[3]s OR (IPv6CIDRToRange(dst, %[1]d).1, IPv6CIDRToRange(src, %[2]d).1) %[3]s)",
+		bits[0], bits[1], in), nil
+}
+
+// plus is the sum, or the largest number there is.
+func plus(a, b uint64) uint64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxUint64
+}
+
 // tagSums adds up what a query over records finds.
-func (a *api) tagSums(ctx context.Context, db store.DB, from, to time.Time, of shape, only string, sums tagSums) error {
+func (a *api) tagSums(ctx context.Context, db store.DB, from, to time.Time, q tagQuery, sums tagSums) error {
 	labelled, err := a.c.cfg.SciTags.labelled()
 	if err != nil {
 		return err
 	}
-	rows, err := db.Query(ctx, fmt.Sprintf(tagTrafficSQL, scitags.LabelMask, labelled, only), from, to, of.srcBits, of.dstBits)
+	rows, err := db.Query(ctx, fmt.Sprintf(tagTrafficSQL, scitags.LabelMask, labelled, q.records, q.fireflies), from, to, q.shape.srcBits, q.shape.dstBits)
 	if err != nil {
 		return err
 	}
@@ -184,10 +219,10 @@ func (a *api) tagSums(ctx context.Context, db store.DB, from, to time.Time, of s
 			}
 			sums[key] = t
 		}
-		t.Bytes += octets
+		t.Bytes = plus(t.GetBytes(), octets)
 		t.Records += records
 		if byFirefly == 1 {
-			t.FireflyBytes += octets
+			t.FireflyBytes = plus(t.GetFireflyBytes(), octets)
 		}
 	}
 	return rows.Err()

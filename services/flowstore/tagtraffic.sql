@@ -1,7 +1,6 @@
--- What was sent in records that started in [window_start, window_end), by tag: that of the latest firefly about the flow, in
--- either direction, which began before the record ended and holds when the record starts; else that of the flow label.
--- Clocks of hosts and routers may differ by a minute, for which TCP does not use a 5-tuple again (TIME_WAIT). A flow of which
--- no end was heard has a day.
+-- What was sent in records, by tag: that of the latest firefly about the flow, in either direction, which began before the
+-- record ended and holds when the record starts; else that of the flow label. Clocks of hosts and routers may differ by a
+-- minute, for which TCP does not use a 5-tuple again (TIME_WAIT). A flow of which no end was heard has a day.
 WITH
     ? AS window_start, ? AS window_end, ? AS src_bits, ? AS dst_bits,
     fireflies AS
@@ -9,9 +8,9 @@ WITH
         SELECT src AS one, dst AS other, src_port AS one_port, dst_port AS other_port, protocol, start - toIntervalSecond(60) AS holds_from, community, activity,
             until + toIntervalSecond(if(ended = 1, 60, 86400)) AS holds_until
         FROM flow_tags FINAL
-        WHERE start >= window_start - toIntervalDay(7) AND start < window_end + toIntervalDay(1) AND until >= window_start - toIntervalDay(1)
+        WHERE start >= window_start - toIntervalDay(7) AND start < window_end + toIntervalDay(1) AND %[4]s
     )
-SELECT exporter, s, d, by_firefly, tag, sum(octets), count()
+SELECT exporter, s, d, by_firefly, tag, toUInt64(least(sum(octets), toUInt128(18446744073709551615))), count()
 FROM
 (
     SELECT
@@ -21,9 +20,9 @@ FROM
     (
         SELECT
             exporter, IPv6CIDRToRange(src, src_bits).1 AS s, IPv6CIDRToRange(dst, dst_bits).1 AS d,
-            src, dst, src_port, dst_port, protocol, start, end, flow_label, %[2]s AS labelled, bytes * greatest(sampling_rate, 1) AS octets
+            src, dst, src_port, dst_port, protocol, start, end, flow_label, %[2]s AS labelled, toUInt128(bytes) * greatest(sampling_rate, 1) AS octets
         FROM flows
-        WHERE start >= window_start AND start < window_end AND %[3]s
+        WHERE start < window_end AND %[3]s
     ) AS r
     ASOF LEFT JOIN
     (
@@ -34,3 +33,4 @@ FROM
     ON r.src = t.src AND r.dst = t.dst AND r.src_port = t.src_port AND r.dst_port = t.dst_port AND r.protocol = t.protocol AND r.end >= t.holds_from
 )
 GROUP BY exporter, s, d, by_firefly, tag
+SETTINGS join_algorithm = 'full_sorting_merge,hash'

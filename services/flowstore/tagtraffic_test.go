@@ -2,6 +2,7 @@ package flowstore
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -132,11 +133,10 @@ func TestTagTrafficAgreesWithTheSlowOracle(t *testing.T) {
 	sums, total, ways := map[string]*flowv1.TagTraffic{}, uint64(0), map[string]int{}
 	pairSums := map[[3]string]*flowv1.PairTags{}
 	for _, x := range records {
-		if x.Start.Before(from) || !x.Start.Before(to) {
+		if x.End.Before(from) || !x.Start.Before(to) {
 			continue
 		}
 		octets := x.Bytes * max(x.SamplingRate, 1)
-		total += octets
 		bits := 64
 		if x.Src.Is4() {
 			bits = 24
@@ -150,6 +150,10 @@ func TestTagTrafficAgreesWithTheSlowOracle(t *testing.T) {
 		pairSums[key].Bytes += octets
 		tag, byFirefly := slowTag(x, tags)
 		ways[fmt.Sprint(tag != scitags.Tag{}, byFirefly)]++
+		started := !x.Start.Before(from)
+		if started {
+			total += octets
+		}
 		if tag.Community == 0 {
 			continue
 		}
@@ -171,7 +175,9 @@ func TestTagTrafficAgreesWithTheSlowOracle(t *testing.T) {
 			return to
 		}
 		id := fmt.Sprint(x.Exporter, tag)
-		sums[id] = add(x.Exporter.String(), sums[id])
+		if started {
+			sums[id] = add(x.Exporter.String(), sums[id])
+		}
 		place := slices.IndexFunc(pairSums[key].Tags, func(p *flowv1.TagTraffic) bool {
 			return p.GetCommunity() == uint32(tag.Community) && p.GetActivity() == uint32(tag.Activity)
 		})
@@ -212,6 +218,58 @@ func TestTagTrafficAgreesWithTheSlowOracle(t *testing.T) {
 	}
 	if diff := gocmp.Diff(gotPairs.Msg, wantPairs, protocmp.Transform()); diff != "" {
 		t.Errorf("%d pairs (-got +want)\n%.3000s", len(ask.GetPairs()), diff)
+	}
+}
+
+// TestMillionsOfFireflies fit into the memory of a query that has half of the default.
+func TestMillionsOfFireflies(t *testing.T) {
+	cfg := taggedConfiguration(t)
+	cfg.Store.MaxMemory = 512 << 20
+	r := newRig(t, cfg)
+	record := taggedRecords(rand.New(rand.NewPCG(9, 10)), 1)[0]
+	r.deliver(batch("one", record))
+	db, err := (&api{r.comp}).database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = `INSERT INTO flow_tags SELECT toIPv6('2001:db8:f::1'), toIPv6('2001:db8:f::2'), number %% 65535, intDiv(number, 65535), 6,
+		toDateTime64('%s', 3, 'UTC') AS start, start, 0, 2, 16, '', toIPv6('::'), 0 FROM numbers(%d, 250000)`
+	for part := range 8 {
+		if err := db.Exec(t.Context(), fmt.Sprintf(many, day0.Format(time.DateTime), part*250_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, to := timestamppb.New(day0), timestamppb.New(day0.Add(time.Hour))
+	octets := record.Bytes * max(record.SamplingRate, 1)
+	all, err := r.client.TagTraffic(t.Context(), connect.NewRequest(&flowv1.TagTrafficRequest{From: from, To: to}))
+	if err != nil || all.Msg.GetBytes() != octets {
+		t.Errorf("all flows: %v, %v", all, err)
+	}
+	src, _ := record.Src.Prefix(24)
+	dst, _ := record.Dst.Prefix(24)
+	pairs, err := r.client.PairTags(t.Context(), connect.NewRequest(&flowv1.PairTagsRequest{
+		From: from, To: to, Pairs: []*flowv1.PrefixPair{{Exporter: record.Exporter.String(), Src: src.String(), Dst: dst.String()}},
+	}))
+	if err != nil || pairs.Msg.GetPairs()[0].GetBytes() != octets {
+		t.Errorf("a pair: %v, %v", pairs, err)
+	}
+}
+
+// TestNoSumWraps: one record that claims too much makes a sum the largest there is, and not a small one.
+func TestNoSumWraps(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	rng := rand.New(rand.NewPCG(11, 12))
+	record := randomRecords(rng, 1)[0]
+	record.Bytes, record.SamplingRate = 1<<63, 4
+	other := record
+	other.SrcPort++
+	r.deliver(batch("absurd", record, other))
+	tag := randomTags(rng, []flowrecord.Record{record}, 1)[0]
+	tag.Start, tag.Until, tag.Ended = timestamppb.New(record.Start), timestamppb.New(record.End), true
+	r.deliver(&flowv1.FlowBatch{Tags: []*flowv1.FlowTag{tag}})
+	got, err := r.client.TagTraffic(t.Context(), connect.NewRequest(&flowv1.TagTrafficRequest{From: timestamppb.New(day0), To: timestamppb.New(day0.Add(time.Hour))}))
+	if err != nil || got.Msg.GetBytes() != math.MaxUint64 || got.Msg.GetTags()[0].GetBytes() != math.MaxUint64 {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

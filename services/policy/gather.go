@@ -53,7 +53,7 @@ func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compi
 			return err
 		}
 		rule, why := compile.AlphaRule(in.Policy, tagsFromProto(pair))
-		mapped.Redirect, mapped.Unmapped = rule, cmp.Or(why, mapped.Unmapped)
+		mapped.Redirect, mapped.Unmapped = rule, cmp.Or(mapped.Unmapped, why)
 		in.Pairs = append(in.Pairs, mapped)
 	}
 	return nil

@@ -147,10 +147,10 @@ func into[N uint8 | uint16 | uint32 | uint64](to func(*message) *N) func(*messag
 	}
 }
 
-// flowLabel takes 20 bits.
+// flowLabel takes 20 bits; some exporters send the traffic class before them.
 func flowLabel(m *message, n uint64) bool {
-	m.FlowLabel = uint32(n)
-	return n < 1<<20
+	m.FlowLabel = uint32(n) & 0xfffff
+	return true
 }
 
 // address takes one of 4 or 16 octets; none at all is no address.

@@ -27,7 +27,7 @@ type Tag struct {
 // Where no rule takes the pair, rule is the first of all and why says what the pair has.
 func AlphaRule(p document.Policy, t Tags) (rule int, why string) {
 	for i, d := range p.Redirect {
-		if d.Pairs == document.SourceAlpha && (len(d.Tags) == 0 || 2*t.of(d.Tags) > t.Sent) {
+		if d.Pairs == document.SourceAlpha && (len(d.Tags) == 0 || t.of(d.Tags) > t.Sent/2) {
 			return i, ""
 		}
 	}

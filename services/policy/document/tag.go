@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,24 +35,31 @@ func (t Tag) has(other Tag) bool {
 	return strings.EqualFold(t.Community, other.Community) && (t.Activity == "" || strings.EqualFold(t.Activity, other.Activity))
 }
 
-// checkTags: a rule takes what the rules before it leave, so each must have something left to take.
+// checkTags: a pair is of the first rule that takes it, so each rule must name a tag that no single rule before it has.
+// The tags of one rule add up, which makes it take more than rules with some of them.
 func (r *reader) checkTags(before []Redirect, d Redirect, at string) {
 	if len(d.Tags) > 0 && d.Pairs != SourceAlpha {
 		r.problem(at+".tags", "only alpha pairs have tags", "write pairs: alpha, or remove tags:")
 		return
 	}
-	var taken []Tag
-	for _, b := range before {
-		if b.Pairs == SourceAlpha {
-			taken = append(taken, b.Tags...)
-		}
-	}
 	for i, tag := range d.Tags {
-		for _, other := range append(taken, d.Tags[:i]...) {
-			if other.has(tag) {
-				r.problem(fmt.Sprintf("%s.tags[%d]", at, i), fmt.Sprintf("the pairs of %s are those of %s, which stands before it", tag, other), "remove it, or write it first")
-				break
-			}
+		if j := slices.IndexFunc(d.Tags[:i], func(other Tag) bool { return other.has(tag) }); j >= 0 {
+			r.problem(fmt.Sprintf("%s.tags[%d]", at, i), fmt.Sprintf("the flows of %s are those of %s, which stands before it", tag, d.Tags[j]), "remove it")
 		}
 	}
+	for _, b := range before {
+		if len(d.Tags) > 0 && b.Pairs == SourceAlpha && covers(b.Tags, d.Tags) {
+			r.problem(at+".tags", "every pair that the rule takes is of a rule before it", "remove the rule, or write it first")
+		}
+	}
+}
+
+// covers reports whether every flow of tags is one of all.
+func covers(all, tags []Tag) bool {
+	for _, tag := range tags {
+		if !slices.ContainsFunc(all, func(other Tag) bool { return other.has(tag) }) {
+			return false
+		}
+	}
+	return true
 }

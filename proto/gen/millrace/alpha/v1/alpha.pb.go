@@ -1871,9 +1871,10 @@ type Pair struct {
 	AgesOut   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ages_out,json=agesOut,proto3" json:"ages_out,omitempty"`
 	Evidence  []*Evidence            `protobuf:"bytes,9,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	// Whose its flows were and what for (SciTags), in the window in which one was last found alpha: most bytes first, at most
-	// 8; empty where none had a tag.
+	// 64; empty where none had a tag.
 	Tags []*PairTag `protobuf:"bytes,10,rep,name=tags,proto3" json:"tags,omitempty"`
-	// What all its flows sent in that window, with tags and without; 0 where there was no tag at all.
+	// What all its flows sent in that window, with tags and without; 0 where no flow of
+	// the window could have a tag.
 	SentBytes     uint64 `protobuf:"varint,11,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -2204,7 +2204,7 @@ type PairTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each with its exporter; 1 to 10,000.
 	Pairs []*PrefixPair `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
-	// Of records that started in [from, to).
+	// Of records that [from, to) touches.
 	From          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2309,7 +2309,7 @@ func (x *PairTagsResponse) GetPairs() []*PairTags {
 
 type PairTags struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most bytes first, at most 8.
+	// Most bytes first, at most 64.
 	Tags []*TagTraffic `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Of all records, with tags and without; 0 where no flow of the window can have a tag.
 	Bytes         uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`

@@ -1005,14 +1005,15 @@ export type Pair = Message<"millrace.alpha.v1.Pair"> & {
 
   /**
    * Whose its flows were and what for (SciTags), in the window in which one was last found alpha: most bytes first, at most
-   * 8; empty where none had a tag.
+   * 64; empty where none had a tag.
    *
    * @generated from field: repeated millrace.alpha.v1.PairTag tags = 10;
    */
   tags: PairTag[];
 
   /**
-   * What all its flows sent in that window, with tags and without; 0 where there was no tag at all.
+   * What all its flows sent in that window, with tags and without; 0 where no flow of
+   * the window could have a tag.
    *
    * @generated from field: uint64 sent_bytes = 11;
    */

@@ -1172,7 +1172,7 @@ export type PairTagsRequest = Message<"millrace.flow.v1.PairTagsRequest"> & {
   pairs: PrefixPair[];
 
   /**
-   * Of records that started in [from, to).
+   * Of records that [from, to) touches.
    *
    * @generated from field: google.protobuf.Timestamp from = 2;
    */
@@ -1215,7 +1215,7 @@ export const PairTagsResponseSchema: GenMessage<PairTagsResponse> = /*@__PURE__*
  */
 export type PairTags = Message<"millrace.flow.v1.PairTags"> & {
   /**
-   * Most bytes first, at most 8.
+   * Most bytes first, at most 64.
    *
    * @generated from field: repeated millrace.flow.v1.TagTraffic tags = 1;
    */
