@@ -26,6 +26,8 @@ const (
 	// maxTags bounds an answer, maxPairTags what it says of a pair: more than the registry has of any community.
 	maxTags     = 10_000
 	maxPairTags = 64
+	// tagPairsPerQuery keeps a statement, which has each pair three times, below ClickHouse's max_query_size of 256 KB.
+	tagPairsPerQuery = 500
 )
 
 // Fireflies of a window's records are of flows that began within so much of it.
@@ -119,7 +121,7 @@ func (a *api) anyTag(ctx context.Context, db store.DB, from, to time.Time) (bool
 func (a *api) pairTags(ctx context.Context, db store.DB, from, to time.Time, pairs []pair) (map[pair]*flowv1.PairTags, error) {
 	out := map[pair]*flowv1.PairTags{}
 	for of, group := range byShape(pairs) {
-		for some := range slices.Chunk(group, pairsPerQuery) {
+		for some := range slices.Chunk(group, tagPairsPerQuery) {
 			named, tuples, err := namedPairs(some)
 			if err != nil {
 				return nil, err

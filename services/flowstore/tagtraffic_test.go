@@ -255,6 +255,20 @@ func TestMillionsOfFireflies(t *testing.T) {
 	}
 }
 
+// TestThousandsOfPairsFitIntoQueries, with the longest addresses there are.
+func TestThousandsOfPairsFitIntoQueries(t *testing.T) {
+	r := newRig(t, taggedConfiguration(t))
+	ask := &flowv1.PairTagsRequest{From: timestamppb.New(day0), To: timestamppb.New(day0.Add(time.Hour))}
+	for i := range 1300 {
+		host := func(n int) string { return fmt.Sprintf("2001:1db8:1111:1111:1111:1111:%x:1%03x/128", 0x1000+i, n) }
+		ask.Pairs = append(ask.Pairs, &flowv1.PrefixPair{Exporter: "2001:1db8:1111:1111:1111:1111:1111:1111", Src: host(1), Dst: host(2)})
+	}
+	got, err := r.client.PairTags(t.Context(), connect.NewRequest(ask))
+	if err != nil || len(got.Msg.GetPairs()) != len(ask.GetPairs()) {
+		t.Error(err)
+	}
+}
+
 // TestNoSumWraps: one record that claims too much makes a sum the largest there is, and not a small one.
 func TestNoSumWraps(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
