@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
-// TestAFireflyReachesItsPair: from a host's datagram over collector, bus and store to the pair that a nightly run finds.
+// TestAFireflyReachesItsPair: from a host's datagram over collector, bus and store to a pair of a nightly run.
 func TestAFireflyReachesItsPair(t *testing.T) {
 	address := testports.Loopback(t)
 	m := newMachine(t, fmt.Sprintf(`flow: {listen: [], fireflies: {listen: [%q], sources: [127.0.0.0/8]}}

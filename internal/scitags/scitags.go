@@ -3,6 +3,7 @@
 // In: IPv6 flow labels of marked packets (draft-cc-v6ops-wlcg-flow-label-marking-03), fireflies, which are datagrams
 // that a host sends when a transfer begins, goes on and ends (SciTags Technical Specification), and the registry of
 // names. Out: tags. Next: collectors/flow and services/flowstore. Everything here is pure.
+// Mutation testing: 74 of 75 killed (docs/reference/mutants.md).
 package scitags
 
 import "math/bits"

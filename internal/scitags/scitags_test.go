@@ -2,6 +2,7 @@ package scitags
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,19 @@ func TestFireflies(t *testing.T) {
 	}
 }
 
+func TestTheSmallestAndTheLargestIds(t *testing.T) {
+	for _, want := range []Tag{{1, 0}, {MaxCommunity, MaxActivity}} {
+		ids := fmt.Sprintf(`"context": {"experiment-id": %d, "activity-id": %d}`, want.Community, want.Activity)
+		if f, err := ParseFirefly([]byte(datagram(flow, ids, began))); err != nil || f.Tag != want {
+			t.Errorf("%s: %+v, %v", ids, f.Tag, err)
+		}
+		registry := fmt.Sprintf(`{"version": 1, "experiments": [{"expName": "e", "expId": %d, "activities": [{"activityName": "a", "activityId": %d}]}]}`, want.Community, want.Activity)
+		if r, err := ParseRegistry([]byte(registry)); err != nil || r.Community(want) != "e" || r.Activity(want) != "a" {
+			t.Errorf("%s: %v", registry, err)
+		}
+	}
+}
+
 func TestWhatIsNoFirefly(t *testing.T) {
 	replace := func(old, with string) string {
 		in := datagram(flow, context, began)
@@ -131,6 +145,8 @@ func TestWhatIsNoFirefly(t *testing.T) {
 		{"no state", datagram(flow, context), ErrSyntax},
 		{"no flow", datagram(context, began), ErrFlow},
 		{"no address", replace("192.0.2.1", "host"), ErrFlow},
+		{"no address of the other end", replace("198.51.100.7", "host"), ErrFlow},
+		{"no port of the other end", replace("40000", "0"), ErrFlow},
 		{"two families", replace("192.0.2.1", "2001:db8::1"), ErrFlow},
 		{"no port", replace("1094", "0"), ErrFlow},
 		{"a port too large", replace("1094", "65536"), ErrSyntax},

@@ -14,6 +14,7 @@ var pureFolders = []string{
 	"internal/months",
 	"internal/portcounters",
 	"internal/rights",
+	"internal/scitags",
 	"internal/shares",
 	"internal/split",
 	"internal/topo",

@@ -36,6 +36,7 @@ var targets = []target{
 	{folder: "internal/configentry"},
 	{folder: "internal/portcounters"},
 	{folder: "internal/rights"},
+	{folder: "internal/scitags"},
 	{folder: "internal/shares"},
 	// Days of simulated loads, tens of seeds each: the tables hold the same rules.
 	{folder: "internal/split", skip: "^Test(NoiseMoves|ADayIsForeseen|MovesAreRare|BetaIsNeverWorse|AlphaPays|UnderAStrict)"},
