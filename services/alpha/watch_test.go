@@ -312,6 +312,7 @@ func TestProposals(t *testing.T) {
 		if m := l.alphaNow(t).GetPairs()[0]; m.GetCertain() || m.GetPair().GetEvidence()[0].GetLowBytes() >= 1e9 || m.GetPair().GetEvidence()[0].GetHighBytes() <= 1e9 {
 			t.Errorf("got %v, want bounds on both sides of the threshold", m)
 		}
+		l.heard(t, "alpha-unidentified") // which comes after what is listed
 		if !slices.ContainsFunc(l.told(), func(s string) bool { return strings.Contains(s, ", by sampling between 925MB and 1.08GB") }) {
 			t.Errorf("told %q", l.told())
 		}

@@ -56,8 +56,15 @@ export async function until(what, promise) {
   }
 }
 
-/** Whether an element is wholly inside the window and inside every ancestor that clips it. */
-export function inView(locator) {
+/** Whether an element comes to be wholly inside the window and inside every ancestor that clips it: what loads beside it moves it. */
+export async function inView(locator) {
+  for (const end = Date.now() + patience; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
+    if (await insideAll(locator)) return true;
+  }
+  return false;
+}
+
+function insideAll(locator) {
   return locator.evaluate((e) => {
     const r = e.getBoundingClientRect();
     const inside = (b) =>
