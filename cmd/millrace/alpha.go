@@ -75,11 +75,12 @@ func alphaNightlyCommand() *cobra.Command {
 
 // nightlyFlags are read as text, so that what was not given stays the service's choice.
 type nightlyFlags struct {
-	from, to, minBytes string
-	interval           time.Duration
-	prefixLength       uint32
-	dryRun             bool
-	report             string
+	window
+	minBytes     string
+	interval     time.Duration
+	prefixLength uint32
+	dryRun       bool
+	report       string
 }
 
 func (o *nightlyFlags) register(cmd *cobra.Command) {
@@ -99,10 +100,7 @@ func (o *nightlyFlags) request(cmd *cobra.Command, now time.Time) (*alphav1.Nigh
 		return nil, fmt.Errorf("--report %q: write text, html or mail", o.report)
 	}
 	var err error
-	if req.From, err = parseTime("--from", o.from, now); err != nil {
-		return nil, err
-	}
-	if req.To, err = parseTime("--to", o.to, now); err != nil {
+	if req.From, req.To, err = o.times(now); err != nil {
 		return nil, err
 	}
 	if o.minBytes != "" {
@@ -119,21 +117,6 @@ func (o *nightlyFlags) request(cmd *cobra.Command, now time.Time) (*alphav1.Nigh
 		req.Ipv4Length = proto.Uint32(o.prefixLength)
 	}
 	return req, nil
-}
-
-// parseTime reads a point in time, or how long ago it was; empty is nil.
-func parseTime(flag, s string, now time.Time) (*timestamppb.Timestamp, error) {
-	if s == "" {
-		return nil, nil
-	}
-	if ago, err := time.ParseDuration(s); err == nil {
-		return timestamppb.New(now.Add(-ago)), nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return nil, fmt.Errorf("%s %q: write a time as 2026-11-20T02:00:00Z, or how long ago as 2h", flag, s)
-	}
-	return timestamppb.New(t), nil
 }
 
 func alphaListCommand() *cobra.Command {

@@ -54,7 +54,8 @@ func alphaReplayCommand() *cobra.Command {
 
 type replayFlags struct {
 	minBytes, intervals, prefixes, ages []string
-	from, to, warmUp                    string
+	window
+	warmUp string
 }
 
 func (o *replayFlags) register(cmd *cobra.Command) {
@@ -71,10 +72,7 @@ func (o *replayFlags) register(cmd *cobra.Command) {
 func (o *replayFlags) request(now time.Time) (*alphav1.ReplayRequest, error) {
 	req := &alphav1.ReplayRequest{}
 	var err error
-	if req.From, err = parseTime("--from", o.from, now); err != nil {
-		return nil, err
-	}
-	if req.To, err = parseTime("--to", o.to, now); err != nil {
+	if req.From, req.To, err = o.times(now); err != nil {
 		return nil, err
 	}
 	if o.warmUp != "" {

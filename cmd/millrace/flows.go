@@ -12,7 +12,6 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -192,7 +191,7 @@ func counts(m map[string]uint64) string {
 }
 
 func flowsTopCommand() *cobra.Command {
-	var from, to string
+	var when window
 	req := &flowv1.TopRequest{}
 	cmd := &cobra.Command{
 		Use:     "top",
@@ -201,15 +200,8 @@ func flowsTopCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			now := time.Now()
-			if req.From, err = parseTime("--from", from, now); err != nil {
-				return coded{err, exitUsage}
-			}
-			if req.To, err = parseTime("--to", to, now); err != nil {
-				return coded{err, exitUsage}
-			}
-			if req.To == nil {
-				req.To = timestamppb.New(now)
+			if req.From, req.To, err = when.untilNow(); err != nil {
+				return err
 			}
 			client, server := apiClient(cmd)
 			r, err := flowv1connect.NewFlowStoreServiceClient(client, server).Top(cmd.Context(), connect.NewRequest(req))
@@ -225,8 +217,7 @@ func flowsTopCommand() *cobra.Command {
 			return printTop(cmd.OutOrStdout(), r.Msg)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "1h", "start of the window: RFC 3339, or how long ago")
-	cmd.Flags().StringVar(&to, "to", "", "end of the window (default: now)")
+	when.flags(cmd, "1h")
 	cmd.Flags().Uint32Var(&req.Ipv4Length, "prefix-length", 24, "IPv4 prefix length: 24 or 32 (IPv6: 48 or 64)")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 20, "number of pairs")
 	jsonFlag(cmd)

@@ -6,18 +6,16 @@ import (
 	"io"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
 func flowsTagsCommand() *cobra.Command {
-	var from, to string
+	var when window
 	var byExporter bool
 	req := &flowv1.TagTrafficRequest{}
 	cmd := &cobra.Command{
@@ -29,15 +27,8 @@ func flowsTagsCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			now := time.Now()
-			if req.From, err = parseTime("--from", from, now); err != nil {
-				return coded{err, exitUsage}
-			}
-			if req.To, err = parseTime("--to", to, now); err != nil {
-				return coded{err, exitUsage}
-			}
-			if req.To == nil {
-				req.To = timestamppb.New(now)
+			if req.From, req.To, err = when.untilNow(); err != nil {
+				return err
 			}
 			client, server := apiClient(cmd)
 			r, err := flowv1connect.NewFlowStoreServiceClient(client, server).TagTraffic(cmd.Context(), connect.NewRequest(req))
@@ -53,8 +44,7 @@ func flowsTagsCommand() *cobra.Command {
 			return printTags(cmd.OutOrStdout(), r.Msg, byExporter)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "24h", "start of the window: RFC 3339, or how long ago")
-	cmd.Flags().StringVar(&to, "to", "", "end of the window (default: now)")
+	when.flags(cmd, "24h")
 	cmd.Flags().BoolVar(&byExporter, "by-exporter", false, "tell exporters apart")
 	jsonFlag(cmd)
 	return cmd

@@ -107,7 +107,7 @@ func (c Configuration) Validate() error {
 			return fmt.Errorf("listen address %q: want an IP address and a port, such as 127.0.0.1:2055 or [::1]:2055", l)
 		}
 		a = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-		if seen[a] && (a.Port() != 0 || !slices.Contains(c.Fireflies.Listen, l)) {
+		if seen[a] {
 			return fmt.Errorf("listen address %q is there twice; want it once, also with port 0: `workers` gives an address several sockets", l)
 		}
 		seen[a] = true

@@ -43,15 +43,10 @@ const (
 	reasonNoStart  decode.Reason = "no_start"
 )
 
-// Validate rejects invalid values; its error names a valid one.
+// Validate rejects invalid sources; its error names a valid one. Addresses are checked with those for flows.
 func (f FireflyConfiguration) Validate() error {
 	if _, err := f.sources(); err != nil {
 		return err
-	}
-	for _, l := range f.Listen {
-		if _, err := netip.ParseAddrPort(l); err != nil {
-			return fmt.Errorf("fireflies: listen address %q: want an IP address and a port, such as 127.0.0.1:10514", l)
-		}
 	}
 	if len(f.Listen) > 0 && len(f.Sources) == 0 {
 		return errors.New("fireflies: sources has no network; want those of the hosts that send fireflies, such as 192.0.2.0/24")

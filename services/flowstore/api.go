@@ -130,6 +130,24 @@ func parsePair(p *flowv1.PrefixPair) (pair, error) {
 	return out, nil
 }
 
+// pairsWithExporters are a request's.
+func pairsWithExporters(all []*flowv1.PrefixPair) ([]pair, error) {
+	if n := len(all); n == 0 || n > maxTrafficPairs {
+		return nil, invalid("%d pairs asked for; want 1 to %d", n, maxTrafficPairs)
+	}
+	pairs := make([]pair, len(all))
+	for i, p := range all {
+		var err error
+		if pairs[i], err = parsePair(p); err != nil {
+			return nil, err
+		}
+		if !pairs[i].exporter.IsValid() {
+			return nil, invalid("pair %s to %s has no exporter", p.GetSrc(), p.GetDst())
+		}
+	}
+	return pairs, nil
+}
+
 // maxTop bounds a ranking's length.
 const maxTop = 10_000
 

@@ -49,16 +49,49 @@ type shape struct {
 	byExporter       bool
 }
 
+// byShape are pairs by what those of one query have in common.
+func byShape(pairs []pair) map[shape][]pair {
+	out := map[shape][]pair{}
+	for _, p := range pairs {
+		key := shape{mapped(p.src), mapped(p.dst), p.exporter.IsValid()}
+		out[key] = append(out[key], p)
+	}
+	return out
+}
+
+// namedPairs are pairs by exporter and networks, and these as the engine compares them.
+func namedPairs(pairs []pair) (map[[3]netip.Addr]pair, []string, error) {
+	named := map[[3]netip.Addr]pair{}
+	tuples := make([]string, len(pairs))
+	for i, p := range pairs {
+		key := [3]netip.Addr{p.exporter, p.src.Addr(), p.dst.Addr()}
+		named[key] = p
+		var err error
+		if tuples[i], err = tuple(key[:]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return named, tuples, nil
+}
+
+// tuple writes addresses as the engine compares them.
+func tuple(addrs []netip.Addr) (string, error) {
+	parts := make([]string, len(addrs))
+	for i, a := range addrs {
+		text, err := store.Literal(a)
+		if err != nil {
+			return "", err
+		}
+		parts[i] = text
+	}
+	return "(" + strings.Join(parts, ",") + ")", nil
+}
+
 // lastSeen is the newest end of a record of each pair that ended since then or later. The bound lets the store skip
 // what is older than any reader asks about: flows are kept for months, pairs age in weeks.
 func lastSeen(ctx context.Context, db store.DB, pairs []pair, since time.Time) (map[pair]time.Time, error) {
-	byShape := map[shape][]pair{}
-	for _, p := range pairs {
-		key := shape{mapped(p.src), mapped(p.dst), p.exporter.IsValid()}
-		byShape[key] = append(byShape[key], p)
-	}
 	seen := map[pair]time.Time{}
-	for key, group := range byShape {
+	for key, group := range byShape(pairs) {
 		for some := range slices.Chunk(group, pairsPerQuery) {
 			if err := lastSeenOf(ctx, db, key, some, since, seen); err != nil {
 				return nil, fmt.Errorf("when pairs were last seen: %w", err)

@@ -52,34 +52,6 @@ func (a *api) PairTraffic(ctx context.Context, req *connect.Request[flowv1.PairT
 	return connect.NewResponse(answer), nil
 }
 
-// pairsWithExporters are a request's.
-func pairsWithExporters(all []*flowv1.PrefixPair) ([]pair, error) {
-	if n := len(all); n == 0 || n > maxTrafficPairs {
-		return nil, invalid("%d pairs asked for; want 1 to %d", n, maxTrafficPairs)
-	}
-	pairs := make([]pair, len(all))
-	for i, p := range all {
-		var err error
-		if pairs[i], err = parsePair(p); err != nil {
-			return nil, err
-		}
-		if !pairs[i].exporter.IsValid() {
-			return nil, invalid("pair %s to %s has no exporter", p.GetSrc(), p.GetDst())
-		}
-	}
-	return pairs, nil
-}
-
-// byShape are pairs by what those of one query have in common, their exporters among it.
-func byShape(pairs []pair) map[shape][]pair {
-	out := map[shape][]pair{}
-	for _, p := range pairs {
-		key := shape{mapped(p.src), mapped(p.dst), true}
-		out[key] = append(out[key], p)
-	}
-	return out
-}
-
 // pairTraffic queries for pairs of equal prefix lengths at once.
 func pairTraffic(ctx context.Context, db store.DB, q intervals, pairs []pair) (map[pair]*flowv1.PairTraffic, error) {
 	out := make(map[pair]*flowv1.PairTraffic, len(pairs))
@@ -115,32 +87,4 @@ func pairTrafficOf(ctx context.Context, db store.DB, q intervals, of shape, pair
 		out[named[[3]netip.Addr{e.Unmap(), s.Unmap(), d.Unmap()}]] = t
 	}
 	return rows.Err()
-}
-
-// namedPairs are pairs by exporter and networks, and these as the engine compares them.
-func namedPairs(pairs []pair) (map[[3]netip.Addr]pair, []string, error) {
-	named := map[[3]netip.Addr]pair{}
-	tuples := make([]string, len(pairs))
-	for i, p := range pairs {
-		key := [3]netip.Addr{p.exporter, p.src.Addr(), p.dst.Addr()}
-		named[key] = p
-		var err error
-		if tuples[i], err = tuple(key[:]); err != nil {
-			return nil, nil, err
-		}
-	}
-	return named, tuples, nil
-}
-
-// tuple writes addresses as the engine compares them.
-func tuple(addrs []netip.Addr) (string, error) {
-	parts := make([]string, len(addrs))
-	for i, a := range addrs {
-		text, err := store.Literal(a)
-		if err != nil {
-			return "", err
-		}
-		parts[i] = text
-	}
-	return "(" + strings.Join(parts, ",") + ")", nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -122,28 +121,8 @@ func (a *api) pairTags(ctx context.Context, db store.DB, from, to time.Time, pai
 	out := map[pair]*flowv1.PairTags{}
 	for of, group := range byShape(pairs) {
 		for some := range slices.Chunk(group, tagPairsPerQuery) {
-			named, tuples, err := namedPairs(some)
-			if err != nil {
-				return nil, err
-			}
-			sums := tagSums{}
-			networks, err := networksOf(some)
-			if err != nil {
-				return nil, err
-			}
-			q := tagQuery{shape: of, records: "end >= window_start AND (exporter, s, d) IN (" + strings.Join(tuples, ",") + ")", fireflies: networks}
-			if err := a.tagSums(ctx, db, from, to, q, sums); err != nil {
+			if err := a.pairTagsOf(ctx, db, from, to, of, some, out); err != nil {
 				return nil, fmt.Errorf("whose flows pairs had: %w", err)
-			}
-			for key, t := range sums {
-				p := named[[3]netip.Addr{key.exporter.Unmap(), key.src.Unmap(), key.dst.Unmap()}]
-				if out[p] == nil {
-					out[p] = &flowv1.PairTags{}
-				}
-				out[p].Bytes = plus(out[p].GetBytes(), t.GetBytes())
-				if key.tag.Community > 0 {
-					out[p].Tags = append(out[p].Tags, t)
-				}
 			}
 		}
 	}
@@ -151,6 +130,32 @@ func (a *api) pairTags(ctx context.Context, db store.DB, from, to time.Time, pai
 		t.Tags = mostFirst(t.GetTags(), maxPairTags)
 	}
 	return out, nil
+}
+
+func (a *api) pairTagsOf(ctx context.Context, db store.DB, from, to time.Time, of shape, pairs []pair, out map[pair]*flowv1.PairTags) error {
+	named, tuples, err := namedPairs(pairs)
+	if err != nil {
+		return err
+	}
+	q := tagQuery{shape: of, records: "end >= window_start AND (exporter, s, d) IN (" + strings.Join(tuples, ",") + ")"}
+	if q.fireflies, err = about(of, pairs); err != nil {
+		return err
+	}
+	sums := tagSums{}
+	if err := a.tagSums(ctx, db, from, to, q, sums); err != nil {
+		return err
+	}
+	for key, t := range sums {
+		p := named[[3]netip.Addr{key.exporter.Unmap(), key.src.Unmap(), key.dst.Unmap()}]
+		if out[p] == nil {
+			out[p] = &flowv1.PairTags{}
+		}
+		out[p].Bytes = plus(out[p].GetBytes(), t.GetBytes())
+		if key.tag.Community > 0 {
+			out[p].Tags = append(out[p].Tags, t)
+		}
+	}
+	return nil
 }
 
 func mostFirst(tags []*flowv1.TagTraffic, most int) []*flowv1.TagTraffic {
@@ -167,10 +172,9 @@ type tagQuery struct {
 	records, fireflies string
 }
 
-// networksOf is the condition that a firefly is about a flow of one of the pairs, whichever of its ends it is of. There
-// may be millions about others.
-func networksOf(pairs []pair) (string, error) {
-	bits := [2]int{mapped(pairs[0].src), mapped(pairs[0].dst)} // of all
+// about is the condition that a firefly is about a flow of one of the pairs, from whichever of its ends: there may be
+// millions about others.
+func about(of shape, pairs []pair) (string, error) {
 	tuples := make([]string, len(pairs))
 	for i, p := range pairs {
 		var err error
@@ -178,9 +182,8 @@ func networksOf(pairs []pair) (string, error) {
 			return "", err
 		}
 	}
-	in := "IN (" + strings.Join(tuples, ",") + ")"
-	return fmt.Sprintf("((IPv6CIDRToRange(src, %[1]d).1, IPv6CIDRToRange(dst, %[2]d).1) %[3]s OR (IPv6CIDRToRange(dst, %[1]d).1, IPv6CIDRToRange(src, %[2]d).1) %[3]s)",
-		bits[0], bits[1], in), nil
+	const condition = "((IPv6CIDRToRange(src, %[1]d).1, IPv6CIDRToRange(dst, %[2]d).1) IN (%[3]s) OR (IPv6CIDRToRange(dst, %[1]d).1, IPv6CIDRToRange(src, %[2]d).1) IN (%[3]s))"
+	return fmt.Sprintf(condition, of.srcBits, of.dstBits, strings.Join(tuples, ",")), nil
 }
 
 // plus is the sum, or the largest number there is.
@@ -197,7 +200,8 @@ func (a *api) tagSums(ctx context.Context, db store.DB, from, to time.Time, q ta
 	if err != nil {
 		return err
 	}
-	rows, err := db.Query(ctx, fmt.Sprintf(tagTrafficSQL, scitags.LabelMask, labelled, q.records, q.fireflies), from, to, q.shape.srcBits, q.shape.dstBits)
+	rows, err := db.Query(ctx, fmt.Sprintf(tagTrafficSQL, scitags.LabelMask, labelled, q.records, q.fireflies), from, to, q.shape.srcBits, q.shape.dstBits,
+		from.Add(-tagsBefore), to.Add(tagsAfter))
 	if err != nil {
 		return err
 	}
@@ -228,53 +232,4 @@ func (a *api) tagSums(ctx context.Context, db store.DB, from, to time.Time, q ta
 		}
 	}
 	return rows.Err()
-}
-
-// SciTagsConfiguration is what is known of tags beside what flows have.
-type SciTagsConfiguration struct {
-	// Registry is a file with the names of communities and activities, as https://www.scitags.org/api.json has them,
-	// relative to this file. Default none: their numbers stand for them.
-	Registry string `yaml:"registry"`
-	// LabelSources are the IPv6 networks of hosts that mark their packets. Labels of other hosts are random and say
-	// nothing. Default none.
-	LabelSources []string `yaml:"label_sources"`
-}
-
-// Validate rejects invalid values; its error names a valid one.
-func (s SciTagsConfiguration) Validate() error {
-	for _, text := range s.LabelSources {
-		if p, err := netip.ParsePrefix(text); err != nil || p != p.Masked() || p.Addr().Unmap().Is4() {
-			return fmt.Errorf("label source %q: want an IPv6 network, such as 2001:db8::/32", text)
-		}
-	}
-	return nil
-}
-
-// registry reads the file of names.
-func (s SciTagsConfiguration) registry() (*scitags.Registry, error) {
-	if s.Registry == "" {
-		return &scitags.Registry{}, nil
-	}
-	raw, err := os.ReadFile(s.Registry)
-	if err != nil {
-		return nil, fmt.Errorf("registry of SciTags, as https://www.scitags.org/api.json has it: %w", err)
-	}
-	return scitags.ParseRegistry(raw)
-}
-
-// labelled is the condition that a record's flow label is a tag.
-func (s SciTagsConfiguration) labelled() (string, error) {
-	networks := []string{"0"}
-	for _, text := range s.LabelSources {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return "", err
-		}
-		address, err := store.Literal(p.Addr())
-		if err != nil {
-			return "", err
-		}
-		networks = append(networks, fmt.Sprintf("IPv6CIDRToRange(src, %d).1 = %s", p.Bits(), address))
-	}
-	return "(" + strings.Join(networks, " OR ") + ")", nil
 }

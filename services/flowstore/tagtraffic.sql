@@ -8,7 +8,7 @@ WITH
         SELECT src AS one, dst AS other, src_port AS one_port, dst_port AS other_port, protocol, start - toIntervalSecond(60) AS holds_from, community, activity,
             until + toIntervalSecond(if(ended = 1, 60, 86400)) AS holds_until
         FROM flow_tags FINAL
-        WHERE start >= window_start - toIntervalDay(7) AND start < window_end + toIntervalDay(1) AND %[4]s
+        WHERE start >= ? AND start < ? AND %[4]s
     )
 SELECT exporter, s, d, by_firefly, tag, toUInt64(least(sum(octets), toUInt128(18446744073709551615))), count()
 FROM
