@@ -236,7 +236,11 @@ func printPairs(out io.Writer, title string, pairs []*alphav1.Pair) error {
 
 // tagShare is what flows of a tag sent of what the pair did.
 func tagShare(p *alphav1.Pair, t *alphav1.PairTag) string {
-	return fmt.Sprintf("%s/%s %s", t.GetCommunityName(), t.GetActivityName(), percent(t.GetBytes(), p.GetSentBytes()))
+	name := t.GetCommunityName()
+	if t.GetActivity() > 0 { // 0 is none in particular
+		name += "/" + t.GetActivityName()
+	}
+	return name + " " + percent(t.GetBytes(), p.GetSentBytes())
 }
 
 // most is the largest sum among the evidence, with its interval.

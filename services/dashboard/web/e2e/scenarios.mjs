@@ -184,7 +184,7 @@ export const scenarios = [
         await page.getByTestId("pair").first().getByRole("button").click();
         await until("the evidence", page.getByTestId("evidence").getByText("192.0.2.2:40112").first().waitFor());
         const whose = await page.getByTestId("whose").textContent();
-        check(whose, whose === "Whose flows: atlas/Production Output 75 %, cms/0 10 % of 4.00 GB");
+        check(whose, whose === "Whose flows: atlas/Production Output 75 %, cms 10 % of 4.00 GB");
         await page.getByRole("button", { name: "Table" }).click();
         check(page.url(), page.url().endsWith("/?v=1&pair=p-w1-e1&view=table"));
         await page.reload();

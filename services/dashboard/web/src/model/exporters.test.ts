@@ -55,13 +55,13 @@ test("whose a pair's flows were is shares of all that it sent", () => {
   const pair = create(PairSchema, {
     sentBytes: 200n,
     tags: [
-      { communityName: "atlas", activityName: "Staging", bytes: 150n },
+      { communityName: "atlas", activity: 19, activityName: "Staging", bytes: 150n },
       { communityName: "7", activityName: "0", bytes: 10n },
     ],
   });
   expect(tagsOf(pair)).toEqual([
     { name: "atlas/Staging", share: 0.75 },
-    { name: "7/0", share: 0.05 },
+    { name: "7", share: 0.05 },
   ]);
   expect(tagsOf(create(PairSchema))).toEqual([]);
 });

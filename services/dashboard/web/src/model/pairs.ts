@@ -26,5 +26,8 @@ export const protocolText = (n: number) => protocols[n] ?? `protocol ${n}`;
 /** Whose the pair's flows were and what for (SciTags), as shares of all that it sent in the window that was looked at. */
 export function tagsOf(pair: Pair): { name: string; share: Share }[] {
   const sent = Math.max(Number(pair.sentBytes), 1);
-  return pair.tags.map((t) => ({ name: `${t.communityName}/${t.activityName}`, share: share(Number(t.bytes) / sent) }));
+  return pair.tags.map((t) => ({
+    name: t.activity > 0 ? `${t.communityName}/${t.activityName}` : t.communityName,
+    share: share(Number(t.bytes) / sent),
+  }));
 }
