@@ -266,7 +266,8 @@ papers: build ## Run every experiment of the five papers in the twin; writes doc
 e2e: build ## Run every scenario on virtual routers; writes docs/reference/lab-results.md and out/e2e
 	@bin/millrace lab run --all --only hntes-exp,geant-,fp-,classifier-,multipath- --json-folder out/e2e --figures scenario/files --results docs/reference/lab-results.md
 
-IMAGE ?= millrace:latest
+# The tag is the one that the chart takes where no value gives another.
+IMAGE ?= millrace:$(shell sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/helm/millrace/Chart.yaml)
 
 .PHONY: image
 image: build ## Write the container image to out/image/millrace.tar (docker load, ctr images import)

@@ -180,6 +180,7 @@ func TestRefusals(t *testing.T) {
 		{"the claim of one pod", "parts.enabled=true,parts.tlsSecret=a,persistence.existingClaim=a," + servers, "persistence.existingClaim is of the one pod"},
 		{"an NSI provider in parts", "parts.enabled=true,parts.tlsSecret=a,config.nsi.listen=a:1," + servers, "the chart has no pod for the NSI provider"},
 		{"parts that are off", "parts.replicas.paths=2", "parts.enabled is false, and parts has further values"},
+		{"a secret of no service", "secrets[0].name=a,secrets[0].services={idenity}", "secrets: a is for the service idenity, and there is no such service"},
 		{"a policy that is no YAML file", "policies.alpha=a", "does not match pattern '\\\\.yaml$'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

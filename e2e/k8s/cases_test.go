@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/program"
 )
 
-var image = flag.String("image", "../../out/image/millrace.tar", "archive of the image under test, tagged millrace:latest")
+var image = flag.String("image", "../../out/image/millrace.tar", "archive of the image under test, tagged as make image does")
 
 // cases are what holds on a cluster, in their order: each begins where the one before has ended.
 var cases = []struct {

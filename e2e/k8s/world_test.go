@@ -59,9 +59,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.node.Import(t, archive)
-	for _, tag := range []string{appVersion(t), "next"} {
-		w.node.Run(t, "ctr", "--namespace", "k8s.io", "images", "tag", "docker.io/library/millrace:latest", "docker.io/library/millrace:"+tag)
-	}
+	w.node.Run(t, "ctr", "--namespace", "k8s.io", "images", "tag", "docker.io/library/millrace:"+appVersion(t), "docker.io/library/millrace:next")
 	w.network = newNetwork(t)
 	return w
 }

@@ -107,6 +107,26 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
+{{/* Who reaches the dashboard's port: the release's own jobs, and whom values name. Without a name: its namespace, or where
+     an Ingress or a Gateway stands in front of it, whose pods are in another one. Empty, which is everybody, where its
+     service is for people outside of the cluster. */}}
+{{- define "millrace.dashboardFrom" -}}
+{{- $from := .Values.networkPolicy.dashboardFrom -}}
+{{- if or $from (eq .Values.dashboard.service.type "ClusterIP") -}}
+- podSelector: {matchLabels: {{ include "millrace.release" . | fromYaml | toJson }}}
+{{- if $from }}
+{{ toYaml $from }}
+{{- else if or .Values.ingress.enabled .Values.gateway.enabled }}
+- namespaceSelector: {}
+{{- else }}
+- podSelector: {}
+{{- end }}
+{{- with .Values.networkPolicy.metricsFrom }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
 {{/* The process reads its configuration once: another one is another pod. */}}
 {{- define "millrace.checksum" -}}
 {{ printf "%s\n%s\n%s" (include "millrace.config" .) (include "millrace.inventory" .) (toYaml .Values.policies) | sha256sum }}
@@ -145,6 +165,11 @@ imagePullSecrets:
 {{- end }}
 {{- if and $v.clickhouse.passwordSecret (has $service (list "" "flowstore")) }}
 - {name: clickhouse, folder: /etc/millrace-clickhouse, secret: {{ $v.clickhouse.passwordSecret }}}
+{{- end }}
+{{- range $i, $of := $v.secrets }}
+{{- if or (not $service) (not $of.services) (has $service $of.services) }}
+- {name: secret-{{ $i }}, folder: /etc/millrace-secrets/{{ $of.name }}, secret: {{ $of.name }}}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -272,6 +297,11 @@ key: {{ .folder }}/tls.key
 {{- end }}
 {{- if and .Values.gateway.enabled (or (not .Values.gateway.host) (not .Values.gateway.parentRefs)) }}
 {{- fail "gateway.enabled needs gateway.host and gateway.parentRefs" }}
+{{- end }}
+{{- range $of := .Values.secrets }}
+{{- range $of.services }}
+{{- if not (has . (include "millrace.services" $ | fromJsonArray)) }}{{ fail (printf "secrets: %s is for the service %s, and there is no such service; there are %s" $of.name . (include "millrace.services" $ | fromJsonArray | join ", ")) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- include "millrace.checkParts" . }}
 {{- with ternary "" (dig "limits" "memory" "" .Values.resources) .Values.parts.enabled }}
