@@ -289,11 +289,11 @@ release: build ## Build binaries, Debian packages, image and checksums into out/
 
 # Not part of CI: it fetches a whole Debian.
 .PHONY: packages-test
-packages-test: build ## Install, start, upgrade, remove and purge the packages in a fresh Debian
+packages-test: build ## Install, start, upgrade, remove and purge the packages in a fresh Debian with its own systemd
 	@PATH="$(GO_DIR):$$PATH" tools/release/build.sh packages
 	@command -v mmdebstrap >/dev/null || apt-get install -y -qq --no-install-recommends mmdebstrap
 	@rm -rf .cache/debian && mmdebstrap --quiet --variant=minbase --include=passwd,ca-certificates,systemd,iproute2 bookworm .cache/debian
-	@tools/packages/test.sh .cache/debian
+	@tools/packages/test.sh .cache/debian $(MILLRACE_LIBCHDB)
 
 .PHONY: clean
 clean: ## Remove what was built; downloads stay in .cache

@@ -92,6 +92,9 @@ func withStores(ctx context.Context, file string, mustExist bool, do func(backup
 	if err != nil {
 		return coded{err, exitUsage}
 	}
+	if err := cfg.ownData(); err != nil {
+		return err
+	}
 	known, err := flowstore.KnownSchema()
 	if err != nil {
 		return err

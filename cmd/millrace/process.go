@@ -79,6 +79,9 @@ type process struct {
 
 // newProcess opens the engines; run ends what it opened.
 func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted ...string) (*process, error) {
+	if err := cfg.ownData(); err != nil {
+		return nil, err
+	}
 	log := logging.New(cfg.Log, os.Stderr)
 	p := &process{
 		cfg: cfg, listener: listener, name: "dashboard", remotes: map[string]*http.Client{}, failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),

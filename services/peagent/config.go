@@ -118,7 +118,7 @@ func DefaultConfiguration() Configuration {
 	return Configuration{
 		Port: 4756, Mode: "auto", Queue: 128, QueueTime: 5 * time.Millisecond, PacketSize: 1514, Delta: 4, PerRoundTrip: 8,
 		FailOpen: 2 * time.Second, Tick: 5 * time.Millisecond, Flows: 4096, Prefixes: 16384, MarkMask: 0xffff,
-		Pins: "/sys/fs/bpf/millrace/pe", State: "/var/lib/millrace/pe-weights.json", FRR: FRR{Every: 5 * time.Second},
+		Pins: "/sys/fs/bpf/millrace/pe", State: "/var/lib/millrace-pe-agent/pe-weights.json", FRR: FRR{Every: 5 * time.Second},
 		Law: Law{A: 0.1, B: 0.1},
 	}
 }
