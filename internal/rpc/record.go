@@ -43,10 +43,11 @@ func recorded(ctx context.Context, by Recorder, asked Asked) context.Context {
 	return context.WithValue(ctx, recordingKey{}, recording{by, asked})
 }
 
-// Recorded makes a call, which is written down before and after where its context says so.
+// Recorded makes a call, which is written down before and after where its context says so, unless it is a dry run: that
+// changes nothing, and forms that are open make one again and again.
 func Recorded(ctx context.Context, request proto.Message, call func() (proto.Message, error)) error {
 	r, ok := ctx.Value(recordingKey{}).(recording)
-	if !ok {
+	if !ok || dry(request) {
 		_, err := call()
 		return err
 	}
@@ -56,6 +57,12 @@ func Recorded(ctx context.Context, request proto.Message, call func() (proto.Mes
 	}
 	response, err := call()
 	return end(ctx, response, err)
+}
+
+// dry reports whether a request says that it is to change nothing.
+func dry(request proto.Message) bool {
+	m, ok := request.(interface{ GetDryRun() bool })
+	return ok && m.GetDryRun()
 }
 
 // As tells a handler that every request is of the same caller, such as the process itself.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,7 +22,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
 	auditv1 "github.com/millrace/millrace/proto/gen/millrace/audit/v1"
-	_ "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	_ "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -102,6 +104,37 @@ func TestCallsOfServices(t *testing.T) {
 	all := w.list(t, &auditv1.ListRequest{}).GetRecords()
 	if len(all) != 1 || told(all[0]) != "millrace|service||Approve|cs-1||ok|" || all[0].GetOnBehalf() != "circuits" {
 		t.Errorf("%v", all)
+	}
+}
+
+// planner answers each batch of circuits.
+type planner struct {
+	circuitsv1connect.UnimplementedCircuitsServiceHandler
+}
+
+func (planner) RequestAll(context.Context, *connect.Request[circuitsv1.RequestAllRequest]) (*connect.Response[circuitsv1.RequestAllResponse], error) {
+	return connect.NewResponse(&circuitsv1.RequestAllResponse{}), nil
+}
+
+// A page asks for a dry run again and again while a form is open: it must not push other records out of the log.
+func TestADryRunLeavesNoRecord(t *testing.T) {
+	w := start(t, etcd.Shared(t))
+	mux := http.NewServeMux()
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(planner{}, rpc.Bounded(rpc.MaxRequest)))
+	local := rpc.NewLocal(rpc.As(rights.Caller{Name: "ann", Role: rights.Operator, Session: true}, w.Recorder, mux))
+	defer local.Close()
+	client := circuitsv1connect.NewCircuitsServiceClient(local.Client(), rpc.LocalURL)
+	for _, dry := range []bool{true, false} {
+		if _, err := client.RequestAll(t.Context(), connect.NewRequest(&circuitsv1.RequestAllRequest{RequestId: fmt.Sprint("dry-", dry), DryRun: dry})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, r := range w.list(t, &auditv1.ListRequest{}).GetRecords() {
+		got = append(got, told(r))
+	}
+	if want := []string{"ann|session||RequestAll|dry-false||ok|"}; !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

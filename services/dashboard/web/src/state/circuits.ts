@@ -67,7 +67,7 @@ export interface Answer {
   unknown?: boolean;
 }
 
-/** A dry run of a call that changes something is in the audit log: it is made once, and again on events. */
+/** A dry run of a change decides on circuits that are booked: it is made once, and again on their events. */
 export const dryRun = always(3_600_000);
 
 /** Stands where there is no request. */
