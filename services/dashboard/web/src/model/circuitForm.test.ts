@@ -213,7 +213,7 @@ describe("an offer that is taken", () => {
   });
 });
 
-test("a proposal fills in all that it is for, once", () => {
+test("a proposal fills in what it is for and nothing else, whatever the form had", () => {
   const terms = create(TermsSchema, {
     project: "climate",
     from: "CR",
@@ -224,8 +224,8 @@ test("a proposal fills in all that it is for, once", () => {
     pairs: [{ source: "192.0.2.0/24", destination: "198.51.100.0/24" }],
     description: "of a pair",
   });
-  const filled = proposedForm(create(ProposalSchema, { terms }), form({ every: Every.DAY, hops: "1" }), writeTime);
-  expect(filled?.every).toBe(Every.UNSPECIFIED);
+  const filled = proposedForm(create(ProposalSchema, { terms }), writeTime);
+  expect(batchOf(filled ?? form({ every: Every.DAY }), "UTC")).toBeUndefined();
   expect(create(TermsSchema, termsOf(filled ?? emptyForm, readTime).terms)).toEqual(terms);
-  expect(proposedForm(create(ProposalSchema, { problem: "?" }), form({}), writeTime)).toBeUndefined();
+  expect(proposedForm(create(ProposalSchema, { problem: "?" }), writeTime)).toBeUndefined();
 });

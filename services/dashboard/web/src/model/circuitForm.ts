@@ -225,13 +225,16 @@ export function rateFields(rate: bigint, unit: RateUnit): { rate: string; rateUn
   return { rate: rate > 0n ? scaledDown(rate, rateDecimals[rateUnit]) : "", rateUnit };
 }
 
-/** The form with what a proposal is for; undefined where it has no terms. */
-export function proposedForm({ terms }: Proposal, form: CircuitForm, writeTime: WriteTime): CircuitForm | undefined {
+/**
+ * A form with what a proposal is for, and nothing of an earlier one: its priority might displace circuits. Undefined where it
+ * has no terms.
+ */
+export function proposedForm({ terms }: Proposal, writeTime: WriteTime): CircuitForm | undefined {
   if (!terms) return undefined;
   const pairs = terms.pairs.map(pairLine).join("\n");
   const { project, from, to, description } = terms;
   return {
-    ...formOf(terms, { ...form, every: Every.UNSPECIFIED, paths: "1" }, writeTime),
+    ...formOf(terms, emptyForm, writeTime),
     project,
     from,
     to,

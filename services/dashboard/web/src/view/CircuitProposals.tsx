@@ -43,7 +43,7 @@ export function CircuitProposals({ form, by, onForm, onBooked }: Props) {
       <p className="dim">Transfers that were seen, and would have had a circuit:</p>
       <ul className="offers" aria-label="Proposals">
         {proposals.slice(0, shown).map((p) => {
-          const next = proposedForm(p, form, fieldTime);
+          const next = proposedForm(p, fieldTime);
           const { terms } = p;
           if (!next || !terms) return null;
           return (
