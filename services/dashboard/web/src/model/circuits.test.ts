@@ -18,6 +18,7 @@ import {
   askedText,
   blockerText,
   bookedStates,
+  canActivate,
   canChange,
   canCommit,
   canRelease,
@@ -72,7 +73,7 @@ const nameOf = (id: string) => names[id] ?? id;
 
 test("every state has a name and a meaning of its own, and is booked or over", () => {
   expect(new Set(states.map((s) => circuitLabel(s).text)).size).toBe(states.length);
-  expect(new Set(states.map(circuitMeaning)).size).toBe(states.length);
+  expect(new Set(states.map((s) => circuitMeaning(circuit(s)))).size).toBe(states.length);
   expect([...bookedStates, ...endedStates].sort((a, b) => a - b)).toEqual(states.filter((s) => s !== 0));
   expect(circuitLabel(99 as State).text).toBe("unknown");
 });
@@ -227,10 +228,24 @@ test("a search finds circuits by words of any of their texts, the newest first",
   expect(usesLink(a, "l3")).toBe(false);
 });
 
+test("what is kept off routers says so while it is booked, and is activated once it is committed", () => {
+  const off = (s: State) => create(CircuitSchema, { state: s, deactivated: true });
+  const { HELD, SCHEDULED } = State;
+  const kept = states.filter((s) => circuitMeaning(off(s)) !== circuitMeaning(circuit(s)));
+  expect(kept).toEqual(bookedStates.filter((s) => s !== State.RELEASING).sort((a, b) => a - b));
+  expect(circuitMeaning(off(SCHEDULED))).toBe(
+    "it is booked, and its path is there; it is kept off routers until somebody activates it",
+  );
+  expect(states.filter((s) => canActivate(off(s)))).toEqual(kept.filter((s) => s !== HELD));
+  expect(states.filter((s) => canActivate(circuit(s)))).toEqual([]);
+  expect(foundCircuits([off(HELD), circuit(SCHEDULED)], "kept off", nameOf)).toEqual([off(HELD)]);
+});
+
 describe("the steps", () => {
   const walked = (...history: State[]) =>
     circuitSteps(circuit(history.at(-1) ?? State.HELD, ...history)).map((s) => `${s.name} ${s.state}`);
-  const { HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, INTERRUPTED, RELEASED, EXPIRED } = State;
+  const { HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, INTERRUPTED, DEACTIVATING } = State;
+  const { RELEASING, RELEASED, EXPIRED } = State;
   test.each([
     ["of a hold", [HELD], ["held done", "committed now", "scheduled todo", "active todo", "released todo"]],
     [
@@ -249,8 +264,36 @@ describe("the steps", () => {
       [HELD, COMMITTED, SCHEDULED, ACTIVE, INTERRUPTED],
       ["held done", "committed done", "scheduled done", "active done", "interrupted failed"],
     ],
+    [
+      "of one that is activated again",
+      [HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, DEACTIVATING, SCHEDULED, PROVISIONING],
+      ["held done", "committed done", "scheduled done", "active now", "released todo"],
+    ],
+    [
+      "of one whose end came",
+      [HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, RELEASING],
+      ["held done", "committed done", "scheduled done", "active done", "released now"],
+    ],
   ])("%s", (_name, history, want) => {
     expect(walked(...history)).toEqual(want);
+  });
+
+  test.each([
+    [[HELD, COMMITTED, SCHEDULED]],
+    [[HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, DEACTIVATING]],
+    [[HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, DEACTIVATING, SCHEDULED]],
+  ])("of one that is kept off routers: %j", (history) => {
+    const c = circuit(history.at(-1) ?? HELD, ...history);
+    c.deactivated = true;
+    const steps = circuitSteps(c);
+    expect(steps.map((s) => `${s.name} ${s.state}`)).toEqual([
+      "held done",
+      "committed done",
+      "scheduled done",
+      "kept off routers now",
+      "released todo",
+    ]);
+    expect(steps[3]?.transition).toBeUndefined();
   });
 });
 

@@ -57,7 +57,10 @@ const meanings: Record<State, string> = {
   [State.DEACTIVATING]: "routers are being rid of it; it stays booked",
 };
 
-export const circuitMeaning = (s: State): string => meanings[s] ?? meanings[State.UNSPECIFIED];
+export function circuitMeaning(c: Circuit): string {
+  const meaning = meanings[c.state] ?? meanings[State.UNSPECIFIED];
+  return keptOff(c) ? `${meaning}; it is ${keptOffText} until somebody activates it` : meaning;
+}
 
 /** States in which a circuit has its capacity. */
 export const bookedStates = [
@@ -77,6 +80,11 @@ export const pathMissing = (c: Circuit): boolean => c.state === State.COMMITTED 
 
 export const canCommit = (c: Circuit): boolean => c.state === State.HELD;
 export const canRelease = (c: Circuit): boolean => bookedStates.includes(c.state) && c.state !== State.RELEASING;
+
+/** Whether routers are not given it, though it is booked. */
+export const keptOff = (c: Circuit): boolean => c.deactivated && canRelease(c);
+export const keptOffText = "kept off routers";
+export const canActivate = (c: Circuit): boolean => keptOff(c) && !canCommit(c);
 
 /** Whether an operator of circuits has to commit it. */
 export const needsOperator = (c: Circuit): boolean => canCommit(c) && c.terms?.aboveSoftCap === true;
@@ -295,6 +303,7 @@ export function foundCircuits(circuits: readonly Circuit[], search: string, name
       c.requestId,
       c.holder,
       circuitLabel(c.state).text,
+      keptOff(c) ? keptOffText : "",
       ...(c.terms ? [c.terms.project, c.terms.from, c.terms.to, c.terms.description] : []),
       ...(c.terms?.pairs ?? []).flatMap((p) => [p.source, p.destination, p.protocol]),
       ...[...c.path, ...c.backup].flatMap((h) => [nameOf(h.from), nameOf(h.to)]),
@@ -314,18 +323,26 @@ export interface CircuitStep {
 }
 
 const course = [State.HELD, State.COMMITTED, State.SCHEDULED, State.ACTIVE, State.RELEASED];
-const departures = new Set([...endedStates.filter((s) => s !== State.RELEASED), State.INTERRUPTED]);
+/** What was reached before a state between two of the course. */
+const before: Partial<Record<State, State>> = {
+  [State.PROVISIONING]: State.SCHEDULED,
+  [State.DEACTIVATING]: State.SCHEDULED,
+  [State.RELEASING]: State.ACTIVE,
+};
 
 /** The way from held to released; one that left it ends with where it went. */
 export function circuitSteps(c: Circuit): CircuitStep[] {
   const last = (s: State) => c.history.findLast((t) => t.state === s);
   const step = (s: State, state: CircuitStep["state"]): CircuitStep => {
-    const transition = last(s);
-    return { name: circuitLabel(s).text, state, ...(transition?.time && { transition: { time: transition.time } }) };
+    const time = state === "done" || state === "failed" ? last(s)?.time : undefined;
+    const name = s === State.ACTIVE && keptOff(c) ? keptOffText : circuitLabel(s).text;
+    return { name, state, ...(time && { transition: { time } }) };
   };
-  const reached = course.findLastIndex((s) => s === c.state || last(s) !== undefined);
-  if (departures.has(c.state))
-    return [...course.slice(0, reached + 1).map((s) => step(s, "done")), step(c.state, "failed")];
+  const reached = course.indexOf(before[c.state] ?? c.state);
+  if (reached < 0) {
+    const left = course.findLastIndex((s) => last(s) !== undefined);
+    return [...course.slice(0, left + 1).map((s) => step(s, "done")), step(c.state, "failed")];
+  }
   return course.map((s, i) => step(s, i <= reached ? "done" : i === reached + 1 ? "now" : "todo"));
 }
 

@@ -45,6 +45,14 @@ test("circuits are in the order in which they begin, those to look at first", ()
   expect(nightCounts(shown, window)).toEqual({ begin: 2, end: 2, concerns: 2 });
 });
 
+test("what is kept off routers is to be looked at, and does not begin", () => {
+  const off = circuit("off", State.SCHEDULED, [22, 30]);
+  off.deactivated = true;
+  const shown = circuitsIn([circuit("on", State.SCHEDULED, [21, 30]), off], window);
+  expect(shown.map((c) => c.id)).toEqual(["off", "on"]);
+  expect(nightCounts(shown, window)).toEqual({ begin: 1, end: 2, concerns: 1 });
+});
+
 test("what is not as it should be has a reason", () => {
   const reasons = [
     [circuit("c", State.ACTIVE), undefined],
@@ -52,6 +60,9 @@ test("what is not as it should be has a reason", () => {
     [circuit("c", State.HELD), "not committed"],
     [circuit("c", State.INTERRUPTED), "interrupted"],
     [create(CircuitSchema, { state: State.ACTIVE, late: true }), "late"],
+    [create(CircuitSchema, { state: State.SCHEDULED, deactivated: true }), "kept off routers"],
+    [create(CircuitSchema, { state: State.HELD, deactivated: true }), "not committed"],
+    [create(CircuitSchema, { state: State.RELEASING, deactivated: true }), undefined],
     [create(CircuitSchema, { state: State.ACTIVE, preempted: { circuit: "d" } }), "preempted"],
     [
       create(CircuitSchema, { state: State.COMMITTED, notRestored: { code: "NO_PATH" } }),

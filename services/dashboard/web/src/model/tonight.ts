@@ -2,6 +2,7 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Circuit, State } from "../gen/millrace/circuits/v1/circuits_pb";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
+import { keptOff, keptOffText } from "./circuits";
 import type { TimeWindow } from "./strip";
 import { millis } from "./units";
 
@@ -24,6 +25,7 @@ export function concern(c: Circuit): string | undefined {
   if (c.state === State.INTERRUPTED) return "interrupted";
   if (c.preempted) return "preempted";
   if (c.state === State.HELD) return "not committed";
+  if (keptOff(c)) return keptOffText;
   if (c.late) return "late";
   return undefined;
 }
@@ -47,7 +49,7 @@ export function circuitsIn(circuits: readonly Circuit[], { from, to }: TimeWindo
 export function nightCounts(circuits: readonly Circuit[], { from, to }: TimeWindow) {
   const within = (t: Timestamp | undefined) => t !== undefined && ms(t, 0) >= from && ms(t, 0) < to;
   return {
-    begin: circuits.filter((c) => within(c.slots[0]?.start)).length,
+    begin: circuits.filter((c) => within(c.slots[0]?.start) && !keptOff(c)).length,
     end: circuits.filter((c) => within(c.slots.at(-1)?.end)).length,
     concerns: circuits.filter((c) => concern(c) !== undefined).length,
   };

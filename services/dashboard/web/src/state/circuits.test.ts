@@ -79,6 +79,14 @@ test("a circuit that has no better path says so", async () => {
   }
 });
 
+test("a circuit that is kept off routers is let onto them, with who and why", async () => {
+  const asked: unknown[] = [];
+  const circuits = { activate: async (ask: unknown) => void asked.push(ask) };
+  const store = createCircuits({ circuits } as unknown as Pick<Api, "circuits">);
+  expect(await store.activate("c1", { by: "a.rossi", note: "serviced" })).toBeUndefined();
+  expect(asked).toEqual([{ id: "c1", by: "a.rossi", note: "serviced" }]);
+});
+
 test("a window that is repeated is asked for as a batch: dry, and then under one id until its answer came", async () => {
   const asked: { requestId: string; dryRun?: boolean; repeat: unknown }[] = [];
   const one = (id: string) => create(CircuitSchema, { id, slots: [{ rateBitsPerSecond: 5n }], path: [{ link: id }] });

@@ -92,6 +92,8 @@ export interface CircuitStore {
   /** Holds or books it; returns its id, or why not. Asked again after an answer that was lost, it makes no second one. */
   request: (terms: TermsInit, by: string, commit: boolean, batch?: BatchInit) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
+  /** Lets one that is kept off routers onto them. */
+  activate: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
   /** What it would be with a change; nothing is changed. */
   wouldBe: (circuit: Circuit, change: CircuitChange, by: string) => Resource<Answer | undefined>;
@@ -154,6 +156,7 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
       return refused ?? { id };
     },
     commit: (id, { by, note }) => act(() => api.circuits.commit({ id, by, note })),
+    activate: (id, { by, note }) => act(() => api.circuits.activate({ id, by, note })),
     release: (id, { by, note }) => act(() => api.circuits.release({ id, by, note })),
     wouldBe: (circuit, change, by) =>
       follow(new Resource<Answer | undefined>((signal) => wouldBe(api, circuit, change, by, signal), dryRun)),

@@ -6,6 +6,8 @@ import {
   circuitStateName,
   circuitTitle,
   foundCircuits,
+  keptOff,
+  keptOffText,
   shortId,
   spanOf,
   usesLink,
@@ -97,7 +99,7 @@ export function CircuitListPanel({ selected, link, onSelect }: Props) {
                   key={c.id}
                   circuit={c}
                   selected={c.id === selected}
-                  concern={shown === "Tonight" ? concern(c) : undefined}
+                  concern={shown === "Tonight" ? concern(c) : keptOff(c) ? keptOffText : undefined}
                   onSelect={() => onSelect({ circuit: c.id === selected ? undefined : c.id })}
                 />
               ))}

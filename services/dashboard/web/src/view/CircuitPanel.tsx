@@ -3,6 +3,7 @@ import { useState } from "react";
 import { type Circuit, CircuitsService } from "../gen/millrace/circuits/v1/circuits_pb";
 import {
   askedText,
+  canActivate,
   canChange,
   canCommit,
   canRelease,
@@ -33,7 +34,7 @@ interface Props {
   onSize: () => void;
 }
 
-type Asked = "commit" | "release" | "reoptimise";
+type Asked = "commit" | "activate" | "release" | "reoptimise";
 
 /** One circuit: its state, request, booking and history. */
 export function CircuitPanel({ id, source, onClose, onPath, onSize }: Props) {
@@ -59,7 +60,7 @@ export function CircuitPanel({ id, source, onClose, onPath, onSize }: Props) {
         <article data-circuit={circuit.id} data-state={circuitStateName(circuit.state)}>
           <p className="circuit-state">
             <Badge tone={circuitLabel(circuit.state).tone}>{circuitLabel(circuit.state).text}</Badge>{" "}
-            {circuitMeaning(circuit.state)}
+            {circuitMeaning(circuit)}
             {circuit.expires && canCommit(circuit) && (
               <>
                 {" "}
@@ -96,6 +97,11 @@ function Actions({ circuit, onAsk, onPath, onSize }: ActionsProps) {
       {canCommit(circuit) && (
         <CallButton call={CircuitsService.method.commit} className="button primary" onClick={() => onAsk("commit")}>
           {needsOperator(circuit) ? "Commit as operator" : "Commit"}
+        </CallButton>
+      )}
+      {canActivate(circuit) && (
+        <CallButton call={CircuitsService.method.activate} className="button primary" onClick={() => onAsk("activate")}>
+          Activate
         </CallButton>
       )}
       {canChange(circuit) && (
@@ -151,6 +157,10 @@ const questions: Record<Asked, { title: string; effect: string }> = {
   commit: {
     title: "Commit",
     effect: "What is held is booked. It stays booked until its end, or until it is released.",
+  },
+  activate: {
+    title: "Activate",
+    effect: "Routers are given the circuit at its start, or now if that has passed.",
   },
   reoptimise: {
     title: "Reoptimise",
