@@ -228,6 +228,12 @@ test("a search finds circuits by words of any of their texts, the newest first",
   expect(usesLink(a, "l3")).toBe(false);
 });
 
+test("a circuit uses the links of its path, its return path and its backup", () => {
+  const hops = (link: string) => [{ link }];
+  const c = create(CircuitSchema, { path: hops("l1"), back: hops("l9"), backup: hops("l4") });
+  expect(["l1", "l9", "l4", "l2"].filter((l) => usesLink(c, l))).toEqual(["l1", "l9", "l4"]);
+});
+
 test("what is kept off routers says so while it is booked, and is activated once it is committed", () => {
   const off = (s: State) => create(CircuitSchema, { state: s, deactivated: true });
   const { HELD, SCHEDULED } = State;

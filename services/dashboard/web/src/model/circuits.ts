@@ -313,8 +313,9 @@ export function foundCircuits(circuits: readonly Circuit[], search: string, name
   return circuits.filter((c) => words.every((w) => text(c).includes(w))).toReversed();
 }
 
-/** Whether a circuit uses a link, with its path or its backup. */
-export const usesLink = (c: Circuit, link: string): boolean => [...c.path, ...c.backup].some((h) => h.link === link);
+/** Whether a circuit uses a link, with its path, its return path or its backup. */
+export const usesLink = (c: Circuit, link: string): boolean =>
+  [...c.path, ...c.back, ...c.backup].some((h) => h.link === link);
 
 export interface CircuitStep {
   name: string;
