@@ -221,6 +221,21 @@ func TestNobodyIsLeftWithoutAnAdmin(t *testing.T) {
 	}
 }
 
+// Where the login link was never used, the only admin is one of the provider. It adds, demotes and removes whom it likes.
+func TestAnAdminOfTheProviderManagesPeople(t *testing.T) {
+	w := start(t, nil)
+	ctx := rights.With(t.Context(), rights.Caller{Name: "eve", Role: rights.Admin, Session: true})
+	api := &api{w.Component}
+	for _, role := range []rights.Role{rights.Operator, rights.Viewer} {
+		if _, err := api.PutUser(ctx, connect.NewRequest(&identityv1.PutUserRequest{Name: "bob", Role: role})); err != nil {
+			t.Errorf("bob as %s: %v", rights.Name(role), err)
+		}
+	}
+	if _, err := api.DeleteUser(ctx, connect.NewRequest(&identityv1.DeleteUserRequest{Name: "bob"})); err != nil {
+		t.Error("removal of bob: ", err)
+	}
+}
+
 // Two admins who remove each other at once: the second finds that nobody else is admin any more.
 func TestTwoAdminsDoNotRemoveEachOther(t *testing.T) {
 	for name, remove := range map[string]func(identityv1connect.IdentityServiceClient) error{

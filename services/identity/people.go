@@ -30,7 +30,7 @@ func (a *api) ListUsers(ctx context.Context, _ *connect.Request[identityv1.ListU
 	return connect.NewResponse(out), nil
 }
 
-var errLastAdmin = connect.NewError(connect.CodeFailedPrecondition, errors.New("nobody else is admin; give somebody that role first"))
+var errLastAdmin = connect.NewError(connect.CodeFailedPrecondition, errors.New("nobody else is a local admin; give somebody that role first"))
 
 // PutUser implements IdentityService.
 func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUserRequest]) (*connect.Response[identityv1.PutUserResponse], error) {
@@ -48,13 +48,9 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	if err := rights.CheckGrant(grant); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	var guards []state.Guard
-	if r.Msg.GetRole() != rights.Admin {
-		other, err := a.otherAdmin(ctx, of)
-		if err != nil {
-			return nil, err
-		}
-		guards = append(guards, other)
+	guards, err := a.otherAdmin(ctx, of)
+	if err != nil {
+		return nil, err
 	}
 	user := &identityv1.UserRecord{}
 	revision, err := a.deps.State.Get(ctx, userKey(of), user)
@@ -63,6 +59,9 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	}
 	if user.GetProvider() != nil {
 		return nil, errOfProvider
+	}
+	if len(guards) == 0 && isLocalAdmin(user) && r.Msg.GetRole() != rights.Admin {
+		return nil, errLastAdmin
 	}
 	if revision == 0 {
 		user = &identityv1.UserRecord{Name: of, CreatedAt: a.now()}
@@ -91,7 +90,7 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 		return nil, err
 	}
 	of := r.Msg.GetName()
-	other, err := a.otherAdmin(ctx, of)
+	guards, err := a.otherAdmin(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +99,10 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	guards, ops := []state.Guard{other, {Key: userKey(of), Revision: revision}}, []state.Op{{Key: userKey(of)}}
+	if len(guards) == 0 && isLocalAdmin(user) {
+		return nil, errLastAdmin
+	}
+	guards, ops := append(guards, state.Guard{Key: userKey(of), Revision: revision}), []state.Op{{Key: userKey(of)}}
 	if p := user.GetProvider(); p != nil {
 		ops = append(ops, state.Op{Key: subjectKey(p.GetIssuer(), p.GetSubject())})
 	}
@@ -113,22 +115,27 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 	return connect.NewResponse(&identityv1.DeleteUserResponse{}), nil
 }
 
-// otherAdmin holds while somebody else is admin: without it nobody could give roles. It is a guard of what is written,
-// so that two admins who remove each other at once do not both succeed. Admins of the provider do not count: it may be
-// down.
-func (a *api) otherAdmin(ctx context.Context, but string) (state.Guard, error) {
+// isLocalAdmin: an admin of the provider does not count, since that may be down.
+func isLocalAdmin(u *identityv1.UserRecord) bool {
+	return u.GetRole() == rights.Admin && u.GetProvider() == nil
+}
+
+// otherAdmin holds while somebody else is a local admin, and is empty where nobody is: when the last one goes, nobody
+// could give roles. It is a guard of what is written, so that two admins who remove each other at once do not both
+// succeed.
+func (a *api) otherAdmin(ctx context.Context, but string) ([]state.Guard, error) {
 	entries, err := a.deps.State.List(ctx, usersPrefix)
 	if err != nil {
-		return state.Guard{}, away(err)
+		return nil, away(err)
 	}
 	for _, e := range entries {
 		u := &identityv1.UserRecord{}
 		if err := proto.Unmarshal(e.Value, u); err != nil {
-			return state.Guard{}, away(fmt.Errorf("decode %s: %w", e.Key, err))
+			return nil, away(fmt.Errorf("decode %s: %w", e.Key, err))
 		}
-		if u.GetName() != but && u.GetRole() == rights.Admin && u.GetProvider() == nil {
-			return state.Guard{Key: e.Key, Revision: e.Revision}, nil
+		if u.GetName() != but && isLocalAdmin(u) {
+			return []state.Guard{{Key: e.Key, Revision: e.Revision}}, nil
 		}
 	}
-	return state.Guard{}, errLastAdmin
+	return nil, nil
 }
