@@ -1,6 +1,9 @@
 package rights
 
-import "context"
+import (
+	"context"
+	"regexp"
+)
 
 // Caller is who makes a call.
 type Caller struct {
@@ -18,6 +21,20 @@ type Caller struct {
 	Session bool
 	// Limits are the routers, VPNs and policies that the role is limited to.
 	Limits Limits
+}
+
+// personName may be part of a key of etcd: it is a name, or an address of e-mail.
+var personName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
+
+// IsName reports whether a person can be called so.
+func IsName(s string) bool { return personName.MatchString(s) }
+
+// LoggedName is a name as logs have it. Other text in its place may be a password in the wrong field, or megabytes.
+func LoggedName(s string) string {
+	if !IsName(s) {
+		return "(not a name)"
+	}
+	return s
 }
 
 // Anonymous has no login.

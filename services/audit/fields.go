@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"regexp"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -75,8 +74,3 @@ func clipped(s string) string {
 	}
 	return string(runes[:longest]) + "…"
 }
-
-// name is what a person can be called. Other text in its place may be a password that was typed into the wrong field.
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
-
-func nameIsGood(s string) bool { return name.MatchString(s) }

@@ -67,8 +67,8 @@ func (c *Component) login(ctx context.Context, r *auditv1.Record, response proto
 	if done.GetObject() == "" {
 		done.Object = clipped(rpc.NameIn(err))
 	}
-	if !nameIsGood(done.GetObject()) && done.GetObject() != "" {
-		done.Object = "(not a name)"
+	if o := done.GetObject(); o != "" {
+		done.Object = rights.LoggedName(o)
 	}
 	if err != nil {
 		c.count(done)

@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"regexp"
 	"time"
 
 	"connectrpc.com/connect"
@@ -19,11 +18,6 @@ import (
 type api struct{ *Component }
 
 var _ identityv1connect.IdentityServiceHandler = (*api)(nil)
-
-// name is what may be part of a key of etcd: a name, or an address of e-mail.
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
-
-func nameIsGood(s string) bool { return name.MatchString(s) }
 
 var (
 	errOff = connect.NewError(connect.CodeFailedPrecondition, errors.New("there are no logins here: identity.mode is off"))
@@ -185,7 +179,7 @@ func (a *api) checkOld(ctx context.Context, user *identityv1.UserRecord, old, ad
 
 // user reads a person's record.
 func (a *api) user(ctx context.Context, of string, into *identityv1.UserRecord) (int64, error) {
-	if !nameIsGood(of) {
+	if !rights.IsName(of) {
 		return 0, errBad
 	}
 	revision, err := a.deps.State.Get(ctx, userKey(of), into)

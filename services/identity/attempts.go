@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/internal/rights"
 )
 
 // attempts delays those who fail to log in: the first free failures cost nothing, each further one doubles the wait.
@@ -51,7 +53,7 @@ type attempt struct {
 // their names.
 func (a *attempts) begin(name, address string, now time.Time) (time.Duration, attempt) {
 	address = place(address)
-	return a.count(attempt{name: "n " + logged(name) + " " + address, address: "a " + address, at: now})
+	return a.count(attempt{name: "n " + rights.LoggedName(name) + " " + address, address: "a " + address, at: now})
 }
 
 // beginByProvider is begin for an attempt whose name the provider will say: it counts for the address alone, which may
@@ -112,17 +114,6 @@ func (a *attempts) success(try attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.failed, try.name)
-}
-
-// noName stands for whatever cannot be a name: up to maxRequest of what a stranger writes.
-const noName = "(not a name)"
-
-// logged is a name as the map of attempts and the log have it.
-func logged(name string) string {
-	if !nameIsGood(name) {
-		return noName
-	}
-	return name
 }
 
 // place is what counts as one address: of IPv6 a /64, of which a host has every address.

@@ -87,7 +87,7 @@ func (c *Component) vouchedFor(who oidc.Person, was *identityv1.ProviderRecord) 
 }
 
 func errNoGroup(name string) error {
-	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is in none of the groups that have a role here (identity.oidc.roles)", logged(name)))
+	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is in none of the groups that have a role here (identity.oidc.roles)", rights.LoggedName(name)))
 }
 
 // known is the record of a person and where the provider's name leads to it, or new ones, with what must be so when
@@ -125,9 +125,9 @@ func (a *api) known(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 
 // newName is a name that a person of the provider may have. The login link is for admin.
 func newName(name string) (string, error) {
-	if !nameIsGood(name) || name == firstAdmin {
+	if !rights.IsName(name) || name == firstAdmin {
 		return "", connect.NewError(connect.CodePermissionDenied,
-			fmt.Errorf("nobody of the OpenID provider can be called %s here; a name has 1 to 64 of A-Z a-z 0-9 . _ @ + -, and is not %s", logged(name), firstAdmin))
+			fmt.Errorf("nobody of the OpenID provider can be called %s here; a name has 1 to 64 of A-Z a-z 0-9 . _ @ + -, and is not %s", rights.LoggedName(name), firstAdmin))
 	}
 	return name, nil
 }

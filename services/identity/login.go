@@ -37,7 +37,7 @@ func (a *api) Login(ctx context.Context, r *connect.Request[identityv1.LoginRequ
 		return nil, delayed(d)
 	}
 	user := &identityv1.UserRecord{}
-	if nameIsGood(name) {
+	if rights.IsName(name) {
 		if _, err := a.deps.State.Get(ctx, userKey(name), user); err != nil && !errors.Is(err, state.ErrNotFound) {
 			a.attempts.withdraw(try)
 			a.metrics.logins.WithLabelValues("password", "failed").Inc()
@@ -52,7 +52,7 @@ func (a *api) Login(ctx context.Context, r *connect.Request[identityv1.LoginRequ
 	}
 	if !good {
 		a.metrics.logins.WithLabelValues("password", "refused").Inc()
-		a.deps.Log.Warn("login refused", "name", logged(name), "from", address)
+		a.deps.Log.Warn("login refused", "name", rights.LoggedName(name), "from", address)
 		return nil, errLogin
 	}
 	a.attempts.success(try)

@@ -38,7 +38,7 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 		return nil, err
 	}
 	of := r.Msg.GetName()
-	if !nameIsGood(of) {
+	if !rights.IsName(of) {
 		return nil, errBad
 	}
 	if !slices.Contains(rights.Roles, r.Msg.GetRole()) {

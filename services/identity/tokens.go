@@ -119,7 +119,7 @@ func (a *api) RevokeToken(ctx context.Context, r *connect.Request[identityv1.Rev
 		return nil, errNoSession
 	}
 	none := connect.NewError(connect.CodeNotFound, errors.New("there is no such token"))
-	if !nameIsGood(r.Msg.GetId()) {
+	if !rights.IsName(r.Msg.GetId()) {
 		return nil, none
 	}
 	record := &identityv1.TokenRecord{}
