@@ -17,7 +17,6 @@ const prefix = "millrace_services_circuits_"
 
 type metrics struct {
 	requests, modifications, reroutes, hooks, changes, starts *prometheus.CounterVec
-	late                                                      prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
@@ -46,9 +45,6 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 		starts: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "starts_total", Help: "Circuits that began, by result: on-time, or late where the start was over before routers were proven to carry them.",
 		}, []string{"result"}),
-		late: promauto.With(r).NewCounter(prometheus.CounterOpts{
-			Name: prefix + "late_starts_total", Help: "Circuits whose start was over before routers were proven to carry them.",
-		}),
 	}
 	for _, result := range []string{onTime, tooLate} {
 		m.starts.WithLabelValues(result)

@@ -215,7 +215,6 @@ func (p *provisioner) tellLate(ctx context.Context, c *carried) error {
 	if err != nil || !ours {
 		return err
 	}
-	p.metrics.late.Inc()
 	p.metrics.starts.WithLabelValues(tooLate).Inc()
 	t := record.GetCircuit().GetTerms()
 	p.events.Publish(ctx, events.CircuitLate, c.ID, fmt.Sprintf("Circuit %s of project %s, %s to %s, should have begun at %s and is %s.",
