@@ -221,7 +221,7 @@ func TestNobodyIsLeftWithoutAnAdmin(t *testing.T) {
 	}
 }
 
-// Where the login link was never used, the only admin is one of the provider. It adds, demotes and removes whom it likes.
+// Where the login link was never used, the only admin is one of the provider, who adds, demotes and removes people.
 func TestAnAdminOfTheProviderManagesPeople(t *testing.T) {
 	w := start(t, nil)
 	ctx := rights.With(t.Context(), rights.Caller{Name: "eve", Role: rights.Admin, Session: true})
