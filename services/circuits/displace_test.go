@@ -200,6 +200,45 @@ func TestARestoredCircuitDisplaces(t *testing.T) {
 	}
 }
 
+// Of two circuits that lost the same link, the first takes what the second has elsewhere: the second is over when its own
+// turn comes, and nothing is looked for.
+func TestARestoredCircuitDisplacesOneThatLostTheSameLink(t *testing.T) {
+	w := newWorld(t)
+	w.displacing(0)
+	w.cfg.Restore.After = 0
+	c := w.start()
+	first := w.booked(c, "1", urgent(w.begun("c", "a", 4000), 1))
+	terms := w.begun("a", "b", 3000)
+	terms.Via = []string{"c"}
+	second := w.booked(c, "2", terms)
+	w.link("a-c", false)
+	w.is(c, first.GetId(), scheduled)
+	w.is(c, second.GetId(), cancelled)
+	if note := lastNote(w.get(c, second.GetId())); !strings.HasPrefix(note, "preempted by circuit "+first.GetId()) {
+		t.Errorf("the last that its history says is %q", note)
+	}
+	w.booked(c, "3", w.begun("c", "b", 1000)) // the service goes on
+}
+
+// A person releases a circuit after it was listed to get another path: nothing is looked for, and nothing recorded.
+func TestAReleasedCircuitGetsNoOtherPath(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = time.Hour // this test does what the service would do then
+	c := w.start()
+	got := w.booked(c, "1", w.begun("a", "b", 3000))
+	w.link("a-b", false)
+	w.is(c, got.GetId(), committed)
+	w.asks(c, got.GetId())
+	was := w.get(c, got.GetId())
+	if found, err := c.reroute(t.Context(), got.GetId(), w.clock()); err != nil || !found {
+		t.Errorf("another path is looked for: %v", err)
+	}
+	must(t, c.tellNotRerouted(t.Context(), got.GetId(), &circuitsv1.Refusal{Code: "CAPACITY"}, w.clock()))
+	if is := w.get(c, got.GetId()); !proto.Equal(is, was) {
+		t.Errorf("it is %v", is)
+	}
+}
+
 // Between ports a circuit displaces what is in the way of either direction, and is displaced in both.
 func TestPortsDisplace(t *testing.T) {
 	w := newWorld(t)

@@ -21,8 +21,8 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 		return nil, nil, nil, err
 	}
 	c := was.GetCircuit()
-	if b.there(c) {
-		return nil, nil, nil, nil
+	if b.there(c) || !lostCircuit(was).Moves(now.Unix()) {
+		return nil, nil, nil, nil // it was listed before, and others or a person have changed it since
 	}
 	is := proto.CloneOf(was)
 	l := ledger.LifeOf(was)
@@ -40,10 +40,7 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 		l.Start, l.End = b.relocate(is, g, back)
 		is.Circuit.Displaced = answerOf(others)
 	}
-	next, actions := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
-	if len(actions) > 0 && actions[0].Do == life.Refuse {
-		return nil, nil, nil, nil // it moved on since it was listed
-	}
+	next, _ := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
 	return ledger.With(is, next, now), next.Moves, others, nil
 }
 

@@ -101,16 +101,24 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 			}
 			tried.At = min(tried.At, now)
 			tries[id] = tried
-			all = append(all, restore.Circuit{
-				ID: id, Priority: priorityOf(m.GetCircuit().GetTerms()), Created: m.GetCircuit().GetCreated().AsTime().UnixNano(), Life: ledger.LifeOf(m),
-				Hold: m.GetCircuit().GetTerms().GetOnFailure() == circuitsv1.OnFailure_ON_FAILURE_HOLD, Lost: since[id], Tries: tries[id],
-			})
+			one := lostCircuit(m)
+			one.Lost, one.Tries = since[id], tries[id]
+			all = append(all, one)
 		}
 	})
 	if err == nil {
 		r.lost, r.tries = since, tries
 	}
 	return all, seen, err
+}
+
+// lostCircuit is what a record says of one whose path is lost.
+func lostCircuit(r *circuitsv1.Record) restore.Circuit {
+	c := r.GetCircuit()
+	return restore.Circuit{
+		ID: c.GetId(), Priority: priorityOf(c.GetTerms()), Created: c.GetCreated().AsTime().UnixNano(), Life: ledger.LifeOf(r),
+		Hold: c.GetTerms().GetOnFailure() == circuitsv1.OnFailure_ON_FAILURE_HOLD,
+	}
 }
 
 // reroute books another path for a circuit, or records why there is none. It is found as well where another replica
@@ -152,7 +160,7 @@ func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuits
 	record, err := c.ledger.Change(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
 		had := was.GetCircuit().GetNotRestored()
 		other = had.GetCode() != no.GetCode()
-		ours = was.GetLife().GetGone() && (had.GetCode() != no.GetCode() || !slices.Equal(blocking(had), blocking(no)))
+		ours = lostCircuit(was).Moves(now.Unix()) && (had.GetCode() != no.GetCode() || !slices.Equal(blocking(had), blocking(no)))
 		if !ours {
 			return nil, nil
 		}

@@ -55,7 +55,7 @@ func (t Tries) Due(now, seen int64) bool {
 // and which links there are has changed since they were tried. The first priority is first, and then who was first.
 func Due(all []Circuit, now, after, seen int64) (out []Circuit) {
 	for _, c := range all {
-		if c.moves(now) && now >= c.Lost+after && c.Tries.Due(now, seen) {
+		if c.Moves(now) && now >= c.Lost+after && c.Tries.Due(now, seen) {
 			out = append(out, c)
 		}
 	}
@@ -65,9 +65,9 @@ func Due(all []Circuit, now, after, seen int64) (out []Circuit) {
 	return out
 }
 
-// moves reports whether a circuit may be moved at all: it is committed, no change set of it is on its way, and it has
-// begun, or will soon.
-func (c Circuit) moves(now int64) bool {
+// Moves reports whether a circuit may be moved at all: it is committed, no change set of it is on its way, and it has
+// begun, or will soon. Who books another path asks again, of the record that it replaces.
+func (c Circuit) Moves(now int64) bool {
 	stands := c.Life.State == life.Committed || c.Life.State == life.Interrupted
 	return stands && c.Life.Gone && !c.Life.Open && !c.Hold && now < c.Life.End && now >= c.Life.Start-Ahead
 }
