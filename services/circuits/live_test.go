@@ -216,16 +216,22 @@ func (w *live) replica(through pushv1connect.ChangeServiceClient) *Component {
 // queues puts the policy in force without any circuit, as an operator does once.
 func (w *live) queues() {
 	w.t.Helper()
-	r, err := w.changes.Create(w.t.Context(), connect.NewRequest(&pushv1.CreateRequest{Author: "noc", Policy: policyOfCircuits, IdempotencyKey: "queues"}))
+	w.applied("queues")
+	w.before = map[string]map[string]string{}
+	for name, router := range w.routers {
+		w.before[name] = router.Entries()
+	}
+}
+
+// applied puts the policy in force as it is now.
+func (w *live) applied(name string) {
+	w.t.Helper()
+	r, err := w.changes.Create(w.t.Context(), connect.NewRequest(&pushv1.CreateRequest{Author: "noc", Policy: policyOfCircuits, IdempotencyKey: name}))
 	must(w.t, err)
 	id := r.Msg.GetChange().GetId()
 	_, err = w.changes.Approve(w.t.Context(), connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Apply: true}))
 	must(w.t, err)
 	w.ends(id, pushv1.State_STATE_VERIFIED)
-	w.before = map[string]map[string]string{}
-	for name, router := range w.routers {
-		w.before[name] = router.Entries()
-	}
 }
 
 func (w *live) ends(id string, want pushv1.State) {

@@ -125,8 +125,6 @@ type carried struct {
 	// where the topology does not know one.
 	ingress       string
 	ends, routers []string
-	// waits: it is interrupted, and a change set that it requested is on its way.
-	waits bool
 }
 
 // scan lists the circuits that need something.
@@ -152,7 +150,7 @@ func (b *book) carried(r *circuitsv1.Record, now int64) *carried {
 	c := &carried{record: r, Circuit: provision.Circuit{
 		ID: r.GetCircuit().GetId(), Life: ledger.LifeOf(r), Traffic: len(r.GetCircuit().GetTerms().GetPairs()) > 0 || between(r.GetCircuit().GetTerms()), Late: r.GetCircuit().GetLate(),
 		Punctual: r.GetCircuit().GetTerms().GetActivation() == 0 && r.GetCircuit().GetReady() == nil,
-		Change:   l.GetChange(), ChangeAttempt: int(l.GetChangeAttempt()), Asked: l.GetAsked(), Tries: int(l.GetTries()),
+		Change:   l.GetChange(), ChangeAttempt: int(l.GetChangeAttempt()), Asked: l.GetAsked(), Tries: int(l.GetTries()), Settled: int(l.GetSettledTries()),
 	}}
 	c.Early = c.Life.State == life.Scheduled && b.freeUntilStart(r, now)
 	for _, h := range r.GetCircuit().GetPath() {

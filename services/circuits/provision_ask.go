@@ -122,7 +122,7 @@ func reason(circuits []provision.Circuit) string {
 func (p *provisioner) follow(ctx context.Context, all []*carried) (underWay bool, err error) {
 	byName := map[string][]*carried{}
 	for _, c := range all {
-		if c.Change != "" && (c.Life.State == life.Interrupted || c.Life.Open && c.ChangeAttempt == c.Life.Attempt) {
+		if c.Change != "" && c.Life.Open && c.ChangeAttempt == c.Life.Attempt {
 			byName[c.Change] = append(byName[c.Change], c)
 		}
 	}
@@ -161,10 +161,6 @@ func (p *provisioner) changeNamed(ctx context.Context, name string) (*pushv1.Cha
 
 // judge passes to a circuit what its change set means.
 func (p *provisioner) judge(ctx context.Context, c *carried, cs *pushv1.ChangeSet) error {
-	if !c.Life.Open { // an interrupted one, whose state follows from what routers show
-		c.waits = provision.UnderWay(cs)
-		return nil
-	}
 	routers := c.routers
 	if !c.known() {
 		routers = cs.GetLeftAlone()

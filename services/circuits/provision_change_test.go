@@ -1,8 +1,10 @@
 package circuits
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push/pushtest"
 )
 
@@ -46,6 +49,47 @@ func TestALinkIsGoneAndBack(t *testing.T) {
 	w.release(c, a.GetId())
 	w.world.is(c, a.GetId(), released)
 	w.asBefore()
+}
+
+// A plan that leaves an active circuit out, since the policy keeps less for circuits now, takes it off routers. It is
+// requested anew three times, and then given up: it says why, and asks no more.
+func TestACircuitThatPlansLeaveOutIsGivenUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	keeps := func(weight int) {
+		policyFile(t, dir, fmt.Sprintf(queuesOf+ruleOf, policyOfCircuits, 100-weight, weight))
+	}
+	keeps(80)
+	of := policy.DefaultConfiguration()
+	of.Dir = dir
+	w := newLiveUnder(t, of)
+	c := w.replica(w.changes)
+	w.queues()
+	var both []string
+	for i, source := range []string{"192.0.2.0/26", "192.0.2.64/26"} {
+		terms := w.from("wr", source, 20)
+		terms.MaxHops = 1
+		got := w.world.booked(c, fmt.Sprint(i), terms)
+		w.world.is(c, got.GetId(), activeState)
+		both = append(both, got.GetId())
+	}
+	keeps(30)
+	w.applied("less")
+	w.world.is(c, both[1], released)
+	var notes []string
+	for _, h := range w.world.get(c, both[1]).GetHistory() {
+		notes = append(notes, h.GetState().String()+": "+h.GetNote())
+	}
+	if i := slices.IndexFunc(notes, func(n string) bool { return strings.HasPrefix(n, "STATE_RELEASING: ") }); !strings.Contains(notes[i], "leaves it out") {
+		t.Errorf("its history is %q", notes)
+	}
+	if is := w.world.get(c, both[0]); is.GetState() != activeState {
+		t.Errorf("the first one is %s", is.GetState())
+	}
+	// Those that gave routers the two, three that leave the second one out, and the one that rids them of it.
+	if all := w.asked(); len(all) != 6 {
+		t.Errorf("%d change sets", len(all))
+	}
 }
 
 // Active circuits whose link is gone are given to routers on another path, and stay

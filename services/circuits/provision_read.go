@@ -64,25 +64,20 @@ func (p *provisioner) inForce(ctx context.Context, ask *pushv1.InForceRequest) (
 	return r.Msg.GetRouters(), nil
 }
 
-// prove reads routers for circuits whose path is back. A plan that was made while it was gone is without them: then
-// they request another one.
+// prove reads routers for circuits whose path is back. A plan that was made while it was gone is without them.
 func (p *provisioner) prove(ctx context.Context, all []*carried) (err error) {
 	if p.deps.Now().Sub(p.read) < readEvery {
 		return nil
 	}
 	for _, c := range all {
-		if c.Life.State != life.Interrupted || c.Life.Gone || c.waits {
+		if c.Life.State != life.Interrupted || c.Life.Gone || c.Life.Open {
 			continue
 		}
 		p.read = p.deps.Now()
 		got, read := p.shown(ctx, c)
 		err = errors.Join(err, read)
-		switch {
-		case read != nil:
-		case got == missing:
-			c.Missing, c.Change = true, ""
-		case got == proven:
-			_, told := p.tell(ctx, c.ID, life.Event{Kind: life.Proven, Look: c.Life.Looks})
+		if kind := map[shown]life.Kind{proven: life.Proven, missing: life.Missing}[got]; read == nil && kind != "" {
+			_, told := p.tell(ctx, c.ID, life.Event{Kind: kind, Look: c.Life.Looks})
 			err = errors.Join(err, told)
 		}
 	}

@@ -71,9 +71,12 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 	out.Life = &circuitsv1.Life{
 		Start: c.Start, End: c.End, Expires: c.Expires, Extensions: int32(c.Extensions),
 		Work: string(c.Work), Attempt: int32(c.Attempt), Open: c.Open, Gone: c.Gone, Doubt: c.Doubt, Looks: int32(c.Looks), Before: int32(c.Before),
-		Change: l.GetChange(), ChangeAttempt: l.GetChangeAttempt(), Asked: l.GetAsked(), Tries: l.GetTries(),
+		Change: l.GetChange(), ChangeAttempt: l.GetChangeAttempt(), Asked: l.GetAsked(), Tries: l.GetTries(), SettledTries: l.GetSettledTries(),
 		Verified: int32(c.Verified), Renewed: c.Renewed, Undone: int32(c.Undone), HadBitsPerSecond: l.GetHadBitsPerSecond(),
 		HadPath: l.GetHadPath(), HadBackup: l.GetHadBackup(), HadBack: l.GetHadBack(), HadWant: l.GetHadWant(),
+	}
+	if !c.Open {
+		out.Life.SettledTries = l.GetTries()
 	}
 	return out
 }

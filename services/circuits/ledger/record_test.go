@@ -35,3 +35,17 @@ func TestAHistoryKeepsTransitions(t *testing.T) {
 		t.Errorf("the last 50 transitions: %d, from %v on", len(h), h[0])
 	}
 }
+
+// How many change sets were requested counts on as long as one is wanted, and waits begin anew after that.
+func TestTriesAreSettled(t *testing.T) {
+	r := &circuitsv1.Record{Circuit: &circuitsv1.Circuit{}, Life: &circuitsv1.Life{}}
+	for _, step := range []struct {
+		open           bool
+		tries, settled int32
+	}{{false, 0, 0}, {true, 1, 0}, {true, 2, 0}, {false, 3, 3}, {true, 3, 3}, {true, 4, 3}} {
+		r.Life.Tries = step.tries
+		if r = ledger.With(r, life.Circuit{State: life.Active, Open: step.open}, time.Unix(1000, 0)); r.GetLife().GetSettledTries() != step.settled {
+			t.Errorf("%+v: %d", step, r.GetLife().GetSettledTries())
+		}
+	}
+}

@@ -51,8 +51,10 @@ const (
 	ChangeUndone Kind = "change undone"
 	// ChangeFailed: that change set has ended, and some router may have it or not.
 	ChangeFailed Kind = "change failed"
-	// Proven: routers were read after a reading was requested, and carry the circuit.
-	Proven Kind = "proven"
+	// Proven: routers were read after a reading was requested, and carry the circuit. Missing: they were read, and do
+	// not have it.
+	Proven  Kind = "proven"
+	Missing Kind = "missing"
 )
 
 // Action is what to do next.

@@ -83,7 +83,9 @@ type world struct {
 	stays bool
 	// updates: its holder is to be sent updates.
 	updates bool
-	broken  string
+	// others have change sets, whose plans may leave it out.
+	others bool
+	broken string
 }
 
 // limits of the model, which tests remove to see that the search notices.
@@ -209,6 +211,9 @@ func (w *world) facts(l limits) (out []Event) {
 	if w.paths[w.booked.path()] && (w.before == 0 || w.paths[w.before.path()]) {
 		kind = PathSeen
 	}
+	if w.has == 0 && w.record.State == Active && !w.record.Open && w.last().outcome == verified {
+		out = append(out, Event{Kind: PathLost}) // no change set in force has it
+	}
 	return append(out, Event{Kind: kind}, Event{Kind: Clock, Now: w.now}, Event{Kind: Begin, Now: w.now})
 }
 
@@ -308,6 +313,9 @@ func (w *world) steps(l limits) (out []search.Step[*world]) {
 		} else {
 			add(false, fmt.Sprintf("path %d is back", i), func(n *world) { n.paths[i] = true })
 		}
+	}
+	if w.others && w.has > 0 && w.record.State == Active && !slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open }) {
+		add(true, "a change set of others leaves it out", func(n *world) { n.has = 0 })
 	}
 	for i, c := range w.changes {
 		w.changeSteps(i, c, add)
@@ -409,8 +417,10 @@ func (w *world) asked(a Action) bool {
 func (w *world) perform(p int, a Action, l limits) {
 	switch {
 	case a.Do == Prove:
-		// What routers show is that some form of the circuit is on a path that is there.
-		if w.has > 0 && w.paths[w.has.path()] {
+		// What routers show is that some form of the circuit is on a path that is there, or none.
+		if w.has == 0 {
+			w.replicas[p].heard = []Event{{Kind: Missing, Look: a.Look}}
+		} else if w.paths[w.has.path()] {
 			w.replicas[p].heard = []Event{{Kind: Proven, Look: a.Look}}
 		}
 	case a.Attempt > len(w.changes) || l.twice:

@@ -22,7 +22,7 @@ func Next(c Circuit, e Event) (Circuit, []Action) {
 		m.asked(e)
 	case Clock, Begin:
 		m.clock(e)
-	case PathSeen, PathLost, Proven:
+	case PathSeen, PathLost, Proven, Missing:
 		m.path(e)
 	case ChangeVerified, ChangeUndone, ChangeFailed:
 		if e.Attempt == m.Attempt && m.Work != Nothing {
@@ -184,8 +184,12 @@ func (m *machine) path(e Event) {
 		} else if m.State == Interrupted && returned && !m.Open {
 			m.back()
 		}
-	case e.Kind == Proven && m.State == Interrupted && e.Look == m.Looks && !m.Gone && !m.Open:
+	case m.State != Interrupted || e.Look != m.Looks || m.Gone || m.Open: // a look from before the path was lost
+	case e.Kind == Proven:
 		m.become(Active, Self, "its path is back")
+	case e.Kind == Missing:
+		m.become(Provisioning, Self, "its path is there, and routers do not have it")
+		m.install()
 	}
 }
 

@@ -162,7 +162,7 @@ func TestTakenUp(t *testing.T) {
 func TestOnlyTheTableIsAllowed(t *testing.T) {
 	rows, asks := map[string]bool{}, map[string]bool{"held extend": true}
 	kinds := []Kind{
-		Commit, Extend, Release, Activate, Deactivate, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven, Rerouted, Updated,
+		Commit, Extend, Release, Activate, Deactivate, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven, Missing, Rerouted, Updated,
 	}
 	for _, row := range Table {
 		rows[fmt.Sprint(row.From, " ", row.To, " ", row.On)] = true
@@ -225,7 +225,7 @@ func TestNobodyIsReportedActiveWhereNobodyProvisions(t *testing.T) {
 		seen[c.State] = true
 		for _, e := range []Event{
 			{Kind: Commit}, {Kind: Release}, {Kind: Clock, Now: 5000}, {Kind: PathSeen}, {Kind: PathLost}, {Kind: TakeUp},
-			{Kind: ChangeVerified}, {Kind: ChangeUndone}, {Kind: ChangeFailed}, {Kind: Proven}, {Kind: Rerouted}, {Kind: Updated},
+			{Kind: ChangeVerified}, {Kind: ChangeUndone}, {Kind: ChangeFailed}, {Kind: Proven}, {Kind: Missing}, {Kind: Rerouted}, {Kind: Updated},
 		} {
 			next, _ := Next(c, e)
 			todo = append(todo, next)
@@ -249,8 +249,13 @@ func TestAnswersOfBeforeAreIgnored(t *testing.T) {
 	for _, e := range []Event{{Kind: ChangeVerified, Attempt: 1}, {Kind: PathLost}, {Kind: PathSeen}, {Kind: PathLost}, {Kind: PathSeen}} {
 		c, _ = Next(c, e)
 	}
-	if next, _ := Next(c, Event{Kind: Proven, Look: 1}); next.State != Interrupted {
-		t.Errorf("a look from before the path was lost again: %s", next.State)
+	for _, kind := range []Kind{Proven, Missing} {
+		if next, _ := Next(c, Event{Kind: kind, Look: 1}); next.State != Interrupted {
+			t.Errorf("a look from before the path was lost again is %s: %s", kind, next.State)
+		}
+	}
+	if next, actions := Next(c, Event{Kind: Missing, Look: 2}); next.State != Provisioning || !slices.Equal(actions, []Action{{Do: Install, Attempt: c.Attempt + 1}}) {
+		t.Errorf("routers were read not to have it: %s, %v", next.State, actions)
 	}
 	if next, _ := Next(c, Event{Kind: Proven, Look: 2}); next.State != Active {
 		t.Errorf("a look after it: %s", next.State)

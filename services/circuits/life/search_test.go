@@ -34,20 +34,21 @@ var shapes = []shape{
 	{name: "two replicas, and it is deactivated at first", off: true},
 	{name: "two replicas, and it is updated", stays: true, updates: true, faults: 1},
 	{name: "one replica, which dies and begins again", alone: true, stays: true, faults: 4, usual: 3, few: 3},
+	{name: "one replica, and change sets of others leave it out", alone: true, stays: true, others: true, faults: 3, usual: 2, few: 2},
 	{name: "one replica, and it is deactivated and activated", alone: true, faults: 3, usual: 3, few: 2},
 	{name: "one replica, and it is updated", alone: true, stays: true, updates: true, faults: 3, usual: 3, few: 2},
 }
 
 type shape struct {
-	name                       string
-	alone, stays, off, updates bool
-	faults, usual, few         int
+	name                               string
+	alone, stays, off, updates, others bool
+	faults, usual, few                 int
 }
 
 func begin(s shape, faults int) *world {
 	w := &world{
 		record: Circuit{State: Held, Start: start, End: end, Expires: expires, Deactivated: s.off},
-		booked: 2, paths: [2]bool{true, true}, faults: faults, alone: s.alone, stays: s.stays, updates: s.updates,
+		booked: 2, paths: [2]bool{true, true}, faults: faults, alone: s.alone, stays: s.stays, updates: s.updates, others: s.others,
 	}
 	for p := range w.replicas {
 		w.read(&w.replicas[p])

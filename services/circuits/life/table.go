@@ -42,6 +42,7 @@ var Table = []Transition{
 	{Interrupted, Active, Proven, "its path is there again, and routers were read to carry it since"},
 	{Interrupted, Provisioning, Rerouted, "another path is booked for it, and its change set is requested"},
 	{Interrupted, Provisioning, PathSeen, "its path is there, and routers may have it as it was before: its change set is requested"},
+	{Interrupted, Provisioning, Missing, "its path is there, and routers were read not to have it: its change set is requested"},
 	{Interrupted, Provisioning, ChangeUndone, "its update was undone, and its path is there: its change set is requested"},
 	{Interrupted, Releasing, ChangeUndone, "its change set was rolled back by hand, and routers may have it as it was before: all are rid of it"},
 	{Interrupted, Failed, ChangeUndone, "its change set was rolled back by hand; no router has it"},

@@ -32,13 +32,12 @@ type Circuit struct {
 	// Late: it was reported late.
 	Late bool
 	// Change names the change set that was requested last, for ChangeAttempt of Life, at the second Asked. Tries counts
-	// all that were.
+	// all that were, and Settled those until none was wanted any more.
 	Change        string
 	ChangeAttempt int
 	Asked         int64
 	Tries         int
-	// Missing: it is interrupted, its path is there, and its routers were read not to have it.
-	Missing bool
+	Settled       int
 }
 
 // Begin is what to tell a circuit that is to be put on routers now: lead seconds before its start, if nobody else has
@@ -59,12 +58,12 @@ func IsLate(c Circuit, now int64) bool {
 
 // Asks reports whether a circuit needs a change set and has requested none.
 func Asks(c Circuit) bool {
-	return c.Missing && c.Change == "" || c.Life.Open && (c.Change == "" || c.ChangeAttempt != c.Life.Attempt)
+	return c.Life.Open && (c.Change == "" || c.ChangeAttempt != c.Life.Attempt)
 }
 
 // wait is how many seconds after it asked last a circuit may ask again: 1, 2, 4 and so on to 32. The first time is at
-// once.
-func wait(c Circuit) int64 { return int64(1) << min(c.Tries, 6) >> 1 }
+// once, also where earlier change sets of it came to their end.
+func wait(c Circuit) int64 { return int64(1) << min(c.Tries-c.Settled, 6) >> 1 }
 
 // Batch are the circuits that request a change set together now, the one that gives it its name first; none while one
 // that was requested is on its way: a change set carries all circuits, so circuits that need one meanwhile share the

@@ -100,6 +100,8 @@ type Life struct {
 	ChangeAttempt int32  `protobuf:"varint,21,opt,name=change_attempt,json=changeAttempt,proto3" json:"change_attempt,omitempty"`
 	Asked         int64  `protobuf:"varint,22,opt,name=asked,proto3" json:"asked,omitempty"`
 	Tries         int32  `protobuf:"varint,23,opt,name=tries,proto3" json:"tries,omitempty"`
+	// How many of these were requested until none was wanted any more: waits between tries begin anew there.
+	SettledTries int32 `protobuf:"varint,91,opt,name=settled_tries,json=settledTries,proto3" json:"settled_tries,omitempty"`
 	// The attempt that routers were read to have last, 0 for none. Where it is not the last attempt, routers may have the
 	// circuit as it was before that: on another path, or at another rate.
 	Verified int32 `protobuf:"varint,60,opt,name=verified,proto3" json:"verified,omitempty"`
@@ -251,6 +253,13 @@ func (x *Life) GetAsked() int64 {
 func (x *Life) GetTries() int32 {
 	if x != nil {
 		return x.Tries
+	}
+	return 0
+}
+
+func (x *Life) GetSettledTries() int32 {
+	if x != nil {
+		return x.SettledTries
 	}
 	return 0
 }
@@ -446,7 +455,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"!millrace/circuits/v1/record.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#millrace/circuits/v1/circuits.proto\"q\n" +
 	"\x06Record\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x12.\n" +
-	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xcc\x05\n" +
+	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xf1\x05\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x18\n" +
@@ -465,7 +474,8 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\x06change\x18\x14 \x01(\tR\x06change\x12%\n" +
 	"\x0echange_attempt\x18\x15 \x01(\x05R\rchangeAttempt\x12\x14\n" +
 	"\x05asked\x18\x16 \x01(\x03R\x05asked\x12\x14\n" +
-	"\x05tries\x18\x17 \x01(\x05R\x05tries\x12\x1a\n" +
+	"\x05tries\x18\x17 \x01(\x05R\x05tries\x12#\n" +
+	"\rsettled_tries\x18[ \x01(\x05R\fsettledTries\x12\x1a\n" +
 	"\bverified\x18< \x01(\x05R\bverified\x12\x18\n" +
 	"\arenewed\x18= \x01(\bR\arenewed\x12\x16\n" +
 	"\x06undone\x18> \x01(\x05R\x06undone\x12-\n" +
