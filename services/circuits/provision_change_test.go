@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -52,8 +53,15 @@ func TestALinkIsGoneAndBack(t *testing.T) {
 }
 
 // A plan that leaves an active circuit out, since the policy keeps less for circuits now, takes it off routers. It is
-// requested anew three times, and then given up: it says why, and asks no more.
+// requested anew three times, and then given up: it says why, and asks no more. So is one whose own change set is no
+// longer kept.
 func TestACircuitThatPlansLeaveOutIsGivenUp(t *testing.T) {
+	for name, kept := range map[string]bool{"its change set is kept": true, "its change set is no longer kept": false} {
+		t.Run(name, func(t *testing.T) { leftOut(t, kept) })
+	}
+}
+
+func leftOut(t *testing.T, kept bool) {
 	t.Parallel()
 	dir := t.TempDir()
 	keeps := func(weight int) {
@@ -65,31 +73,47 @@ func TestACircuitThatPlansLeaveOutIsGivenUp(t *testing.T) {
 	w := newLiveUnder(t, of)
 	c := w.replica(w.changes)
 	w.queues()
-	var both []string
-	for i, source := range []string{"192.0.2.0/26", "192.0.2.64/26"} {
-		terms := w.from("wr", source, 20)
+	var all []string
+	for i, mbit := range []int64{20, 20, 5} {
+		terms := w.from("wr", fmt.Sprintf("192.0.2.%d/26", 64*i), mbit)
 		terms.MaxHops = 1
 		got := w.world.booked(c, fmt.Sprint(i), terms)
 		w.world.is(c, got.GetId(), activeState)
-		both = append(both, got.GetId())
+		all = append(all, got.GetId())
+	}
+	want := 7 // those that gave routers the three, three that leave the second one out, and the one that rids them of it
+	if !kept {
+		w.forgets(w.asked()[1].GetId())
+		want--
 	}
 	keeps(30)
 	w.applied("less")
-	w.world.is(c, both[1], released)
+	w.world.is(c, all[1], released)
 	var notes []string
-	for _, h := range w.world.get(c, both[1]).GetHistory() {
+	for _, h := range w.world.get(c, all[1]).GetHistory() {
 		notes = append(notes, h.GetState().String()+": "+h.GetNote())
 	}
 	if i := slices.IndexFunc(notes, func(n string) bool { return strings.HasPrefix(n, "STATE_RELEASING: ") }); !strings.Contains(notes[i], "leaves it out") {
 		t.Errorf("its history is %q", notes)
 	}
-	if is := w.world.get(c, both[0]); is.GetState() != activeState {
-		t.Errorf("the first one is %s", is.GetState())
+	for _, id := range []string{all[0], all[2]} {
+		if is := w.world.get(c, id); is.GetState() != activeState {
+			t.Errorf("one that has room is %s", is.GetState())
+		}
 	}
-	// Those that gave routers the two, three that leave the second one out, and the one that rids them of it.
-	if all := w.asked(); len(all) != 6 {
-		t.Errorf("%d change sets", len(all))
+	if n := len(w.asked()); n != want {
+		t.Errorf("%d change sets, want %d", n, want)
 	}
+}
+
+// forgets deletes the record of a change set, as services/push does when there are many others.
+func (w *live) forgets(id string) {
+	w.t.Helper()
+	key := "changes/" + id
+	revision, err := w.world.store.Get(w.t.Context(), key, &pushv1.ChangeSet{})
+	must(w.t, err)
+	_, err = w.world.store.Commit(w.t.Context(), []state.Guard{{Key: key, Revision: revision}}, state.Op{Key: key})
+	must(w.t, err)
 }
 
 // Active circuits whose link is gone are given to routers on another path, and stay

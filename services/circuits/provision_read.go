@@ -142,7 +142,7 @@ func (p *provisioner) gone(ctx context.Context, c *carried, has bool) error {
 		return err // it moved on since it was compared, or is followed
 	}
 	cs, err := p.changeNamed(ctx, c.Change)
-	if err != nil {
+	if err != nil && connect.CodeOf(err) != connect.CodeNotFound { // one that is not kept any more says nothing
 		return fmt.Errorf("read the change set of circuit %s: %w", c.ID, err)
 	}
 	e := life.Event{Kind: life.PathLost, Text: "no change set in force has it any more"}
