@@ -72,9 +72,6 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, commit bool, now time.
 	if err := b.admitted(&d, t, commit, now); err != nil {
 		return d, err
 	}
-	if err := b.mayHold(t.GetProject()); err != nil {
-		return d, err
-	}
 	return d, b.within(t.GetProject(), d.Grant)
 }
 
@@ -104,6 +101,9 @@ func (b *book) booked(id string, ask *circuitsv1.RequestRequest, alone bool, now
 		return nil, nil, nil, err
 	}
 	d, err := b.decide(id, ask.GetBy(), terms, alone && ask.GetCommit(), now)
+	if err == nil && !ask.GetCommit() {
+		err = b.mayHold(terms.GetProject())
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}

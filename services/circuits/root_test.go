@@ -221,6 +221,10 @@ func TestQuotas(t *testing.T) {
 			t.Errorf("hold %d: %v, want %q", i+1, err, want)
 		}
 	}
+	if q, err := w.quote(c, small); err != nil || q.GetRefusal() != nil {
+		t.Errorf("a quote beside the holds: %v, %v", q.GetRefusal(), err)
+	}
+	w.booked(c, "at-once", small)
 }
 
 // Fifty clients ask two replicas for more than there is; what is granted is added up afterwards.
