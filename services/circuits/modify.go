@@ -219,7 +219,7 @@ func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g, bac
 		is.Circuit.Back = b.hopsOf(back.Path)
 	}
 	l := given(was, is, ask.GetBy())
-	l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
+	l.Start, l.End = startOf(was, g.Slots), g.Slots[len(g.Slots)-1].End
 	l.Expires = min(l.Expires, l.End)
 	note := fmt.Sprintf("modified: %s, to %s", rateText(terms), endText(terms.GetEnd()))
 	if otherPath(was.GetCircuit(), terms) {

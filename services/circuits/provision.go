@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
@@ -100,8 +102,7 @@ func (p *provisioner) round(ctx context.Context) (open bool, err error) {
 			err = errors.Join(err, p.tellLate(ctx, c))
 		}
 		if e, due := provision.Begin(c.Circuit, now, int64(p.cfg.Provision.Lead/time.Second)); due {
-			_, told := p.tell(ctx, c.ID, e)
-			err, begun = errors.Join(err, told), true
+			err, begun = errors.Join(err, p.begin(ctx, c, e, now)), true
 		}
 	}
 	if begun {
@@ -152,7 +153,7 @@ func (b *book) carried(r *circuitsv1.Record, now int64) *carried {
 		Punctual: r.GetCircuit().GetTerms().GetActivation() == 0 && r.GetCircuit().GetReady() == nil,
 		Change:   l.GetChange(), ChangeAttempt: int(l.GetChangeAttempt()), Asked: l.GetAsked(), Tries: int(l.GetTries()), Settled: int(l.GetSettledTries()),
 	}}
-	c.Early = c.Life.State == life.Scheduled && b.freeUntilStart(r, now)
+	c.Early = b.ahead(r, now) != nil
 	for _, h := range r.GetCircuit().GetPath() {
 		if len(c.routers) == 0 {
 			c.routers = append(c.routers, b.label(h.GetFrom()))
@@ -181,25 +182,47 @@ func (b *book) label(id string) string {
 	return b.topo.Node(at).Label()
 }
 
-// freeUntilStart reports whether no other circuit has the capacity of a circuit before it starts.
-func (b *book) freeUntilStart(r *circuitsv1.Record, now int64) bool {
-	slots := grantOf(r).Slots
-	if b.admit == nil || len(slots) == 0 || now >= slots[0].Start {
-		return false
+// ahead is the record of a circuit that has its capacity from now on, before its start; nil where others have it until
+// then, or the circuit does not wait for its start.
+func (b *book) ahead(r *circuitsv1.Record, now int64) *circuitsv1.Record {
+	l, slots := ledger.LifeOf(r), grantOf(r).Slots
+	if b.admit == nil || l.State != life.Scheduled || l.Deactivated || len(slots) == 0 {
+		return nil
 	}
-	for _, u := range usesOf(r) {
-		u.Start, u.End = now, slots[0].Start
-		if _, taken := b.ports.Blocking(u, r.GetCircuit().GetId()); taken {
-			return false
-		}
+	if now >= slots[0].Start {
+		return r
 	}
-	for _, h := range slices.Concat(r.GetCircuit().GetPath(), r.GetCircuit().GetBack()) {
+	for _, h := range hops(r.GetCircuit()) {
 		of, err := b.admit.Calendar(h.GetLink())
 		if err != nil || of.LeastFree(calendar.Window{Start: now, End: slots[0].Start}, capOf(r.GetCircuit().GetTerms())) < slots[0].Rate {
-			return false
+			return nil
 		}
 	}
-	return true
+	is := proto.CloneOf(r)
+	is.Circuit.Slots[0].Start = moment(now)
+	if b.mayKeep(r, is) != nil {
+		return nil
+	}
+	return is
+}
+
+// begin puts a circuit on routers. Before its start its slots begin now: nobody else is granted what routers have.
+func (p *provisioner) begin(ctx context.Context, c *carried, e life.Event, now int64) error {
+	has := now >= c.Life.Start
+	if !has {
+		_, err := p.ledger.Rebook(ctx, c.ID, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
+			is := p.book.ahead(was, now)
+			if has = is != nil; is == was {
+				return nil, nil
+			}
+			return is, nil
+		})
+		if err != nil || !has {
+			return err
+		}
+	}
+	_, err := p.tell(ctx, c.ID, e)
+	return err
 }
 
 // tellLate reports once that a circuit's start is over and routers were not proven to carry it.

@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/life"
 	"github.com/millrace/millrace/services/circuits/provision"
 	"github.com/millrace/millrace/services/push"
@@ -133,6 +136,43 @@ func TestCapacityOfOthersIsNotTakenBeforeTheStart(t *testing.T) {
 	}
 	w.release(c, a.GetId())
 	w.world.is(c, b.GetId(), activeState)
+}
+
+// Once a circuit is on routers before its start it has its capacity there and then: nobody else is granted it.
+func TestCapacityOnRoutersIsBooked(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	w.world.cfg.Provision.Lead = time.Hour
+	c := w.replica(w.changes)
+	w.queues()
+	terms := w.from("wr", "192.0.2.0/26", 30)
+	terms.Start, terms.End = in(1800), in(3600)
+	a := w.world.booked(c, "1", terms)
+	w.world.is(c, a.GetId(), activeState)
+	is := w.world.get(c, a.GetId())
+	if from, ready := is.GetSlots()[0].GetStart().AsTime(), is.GetReady().AsTime(); from.After(ready) || !proto.Equal(is.GetTerms(), a.GetTerms()) || is.GetLate() {
+		t.Errorf("routers had it at %s, and it is booked from %s on: %v", ready, from, is)
+	}
+	before := w.from("wr", "192.0.2.64/26", 30)
+	before.End, before.MaxHops = in(1800), 1
+	q, err := w.world.quote(c, before)
+	must(t, err)
+	if no := q.GetRefusal(); no.GetCode() != "CAPACITY" || len(no.GetBlockers()) == 0 || no.GetBlockers()[0].GetLink() != a.GetPath()[0].GetLink() {
+		t.Errorf("its capacity until its start is refused with %v", no)
+	}
+	before.RateBitsPerSecond = 20 * mega
+	b := w.world.booked(c, "2", before)
+	w.world.is(c, b.GetId(), activeState)
+}
+
+// A circuit that is booked ahead of its start begins when it was to begin, also on another path.
+func TestACircuitThatIsBookedAheadKeepsItsStart(t *testing.T) {
+	was := &circuitsv1.Record{Circuit: &circuitsv1.Circuit{Slots: []*circuitsv1.Slot{{Start: moment(100), End: moment(300)}}}, Life: &circuitsv1.Life{Start: 200}}
+	for from, want := range map[int64]int64{100: 200, 150: 150} {
+		if got := startOf(was, []admit.Slot{{Window: calendar.Window{Start: from, End: 300}}}); got != want {
+			t.Errorf("slots from %d on: it begins at %d, want %d", from, got, want)
+		}
+	}
 }
 
 // Two replicas do the same; what one of them has recorded and not requested when it dies, the other one requests.

@@ -46,9 +46,19 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 
 // relocate writes into a record what was granted for it on other links, and says from when until when that is.
 func (b *book) relocate(is *circuitsv1.Record, g, back *admit.Grant) (start, end int64) {
+	start = startOf(is, g.Slots)
 	is.Circuit.Slots, is.Circuit.Path, is.Circuit.Backup = slotsOf(g), b.hopsOf(g.Path), b.hopsOf(g.Backup)
 	is.Circuit.Back = b.backHops(back)
-	return g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
+	return start, g.Slots[len(g.Slots)-1].End
+}
+
+// startOf is when a circuit with other slots begins: where they begin as before, when it did, for it may be booked ahead
+// of its start.
+func startOf(was *circuitsv1.Record, slots []admit.Slot) int64 {
+	if first := grantOf(was).Slots; len(first) > 0 && first[0].Start == slots[0].Start {
+		return was.GetLife().GetStart()
+	}
+	return slots[0].Start
 }
 
 // pathsDecider decides on a request, and between ports on the return path beside it.

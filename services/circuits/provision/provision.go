@@ -25,7 +25,7 @@ type Circuit struct {
 	Life life.Circuit
 	// Traffic: it names packets, so there is something to put on routers.
 	Traffic bool
-	// Early: no other circuit has its capacity between now and its start.
+	// Early: it has its capacity between now and its start, or may have it.
 	Early bool
 	// Punctual: its start is when it is to be carried, and it was not carried before.
 	Punctual bool
@@ -41,7 +41,7 @@ type Circuit struct {
 }
 
 // Begin is what to tell a circuit that is to be put on routers now: lead seconds before its start, if nobody else has
-// its capacity until then. Routers then have it when it starts.
+// its capacity until then. Who tells it books that first. Routers then have it when it starts.
 func Begin(c Circuit, now, lead int64) (life.Event, bool) {
 	if !c.Early {
 		lead = 0

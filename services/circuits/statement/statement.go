@@ -59,8 +59,9 @@ func Of(c *circuitsv1.Circuit, from, to int64) (out Line) {
 		}
 		out.Bits += float64(s.GetRateBitsPerSecond()) * float64(asked.meets(slot))
 	}
-	if slots := c.GetSlots(); c.GetLate() && len(slots) > 0 && asked.meets(window{slots[0].GetStart().GetSeconds(), slots[0].GetStart().GetSeconds() + 1}) > 0 {
-		out.LateStarts = 1
+	if slots := c.GetSlots(); c.GetLate() && len(slots) > 0 {
+		start := max(slots[0].GetStart().GetSeconds(), c.GetTerms().GetStart().GetSeconds()) // slots may begin before it
+		out.LateStarts = int32(asked.meets(window{start, start + 1}))
 	}
 	out.Incomplete = len(history) > 0 && history[0].GetTime().GetSeconds() > max(from, c.GetCreated().GetSeconds())
 	return out

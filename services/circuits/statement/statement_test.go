@@ -40,7 +40,7 @@ func slow(c *circuitsv1.Circuit, from, to int64) (out statement.Line) {
 			if start := s.GetStart().GetSeconds(); !over && start <= second && (s.GetEnd() == nil || second < s.GetEnd().GetSeconds()) {
 				out.Bits += float64(s.GetRateBitsPerSecond())
 			}
-			if i == 0 && c.GetLate() && s.GetStart().GetSeconds() == second {
+			if i == 0 && c.GetLate() && max(s.GetStart().GetSeconds(), c.GetTerms().GetStart().GetSeconds()) == second {
 				out.LateStarts = 1
 			}
 		}
@@ -73,6 +73,9 @@ func random(r *rand.Rand) *circuitsv1.Circuit {
 	}
 	if r.IntN(4) == 0 {
 		c.Slots[len(c.GetSlots())-1].End = nil
+	}
+	if len(c.GetSlots()) > 0 && r.IntN(2) == 0 { // its first slot begins before it does
+		c.Terms = &circuitsv1.Terms{Start: at(c.GetSlots()[0].GetStart().GetSeconds() + r.Int64N(5))}
 	}
 	return c
 }
