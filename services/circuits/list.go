@@ -154,8 +154,8 @@ func (b *book) calendars(link string, w calendar.Window) ([]*circuitsv1.LinkCale
 		one.Pieces = append(one.Pieces, &circuitsv1.FreePiece{Start: moment(piece.Start), End: moment(piece.End), FreeBitsPerSecond: free})
 	}
 	using := b.admit.Using(link, w)
-	for i, id := range using {
-		using[i] = strings.TrimSuffix(id, backID(""))
+	for i, name := range using {
+		using[i], _, _ = strings.Cut(name, "/") // its return path, and an earlier one, have names of their own there
 	}
 	using = slices.Compact(using)
 	one.Circuits = using[:min(len(using), maxPieces)]

@@ -2,6 +2,7 @@ package circuits
 
 import (
 	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -162,6 +163,11 @@ func TestRoutersHaveTheModifiedPath(t *testing.T) {
 	}
 	if !w.world.bookedOn(c, is.GetPath()[0]) || !w.world.bookedOn(c, was.GetPath()[0]) {
 		t.Errorf("one of both paths is not booked")
+	}
+	r, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: was.GetPath()[0].GetLink()}))
+	must(t, err)
+	if on := r.Msg.GetLinks()[0].GetCircuits(); !slices.Equal(on, []string{got.GetId()}) {
+		t.Errorf("circuits on a link of the earlier path are %q", on)
 	}
 	l.noCreate.Store(false)
 	await.True(t, "routers have the path", func() bool { return lastNote(w.world.get(c, got.GetId())) == "routers have the path" })
