@@ -52,7 +52,7 @@ func circuitsReleaseCommand() *cobra.Command {
 	req := &circuitsv1.ReleaseRequest{}
 	return circuitStepCommand(&cobra.Command{
 		Use:     "release ID",
-		Short:   "Give a circuit up; its capacity is free at once",
+		Short:   "Give a circuit up; its capacity is free once no router has it",
 		Example: "  millrace circuits release 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --note 'moved to Friday'",
 	}, &req.Id, &req.By, &req.Note, func(ctx context.Context, client circuitsv1connect.CircuitsServiceClient) (circuitAnswer, error) {
 		r, err := client.Release(ctx, connect.NewRequest(req))

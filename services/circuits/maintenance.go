@@ -24,6 +24,9 @@ import (
 // maxMaintenance is how much of it may be planned at once: a link with all of it is still looked up at once.
 const maxMaintenance = 1000
 
+// maintenanceIsTheirs says of what who is no operator may not do: it takes capacity from all projects.
+const maintenanceIsTheirs = "maintenance is theirs"
+
 // errDryRun ends a decision that is not to be written.
 var errDryRun = errors.New("a dry run")
 
@@ -78,7 +81,7 @@ func (c *Component) addMaintenance(ctx context.Context, ask *circuitsv1.AddMaint
 
 // checkMaintenance refuses what means nothing in any network.
 func (c *Component) checkMaintenance(ask *circuitsv1.AddMaintenanceRequest) error {
-	if err := c.cfg.mayMaintain(ask.GetBy()); err != nil {
+	if err := c.cfg.mayAll(ask.GetBy(), maintenanceIsTheirs); err != nil {
 		return err
 	}
 	reason := utf8.RuneCountInString(ask.GetReason())
@@ -99,14 +102,6 @@ func (c *Component) checkMaintenance(ask *circuitsv1.AddMaintenanceRequest) erro
 		return wrong("left_bits_per_second", "a router that is out leaves nothing of its links; name the links")
 	case ask.GetEnd() == nil:
 		return wrong("end", "say when it is over; it is removed earlier where it is over earlier")
-	}
-	return nil
-}
-
-// mayMaintain reports whether somebody may take capacity from all projects.
-func (c Configuration) mayMaintain(by string) error {
-	if !slices.Contains(c.Operators, by) {
-		return refuse(codePolicy, "by", "%.100q is no operator (circuits.operators); maintenance is theirs", by)
 	}
 	return nil
 }
@@ -260,7 +255,7 @@ func (a *api) RemoveMaintenance(ctx context.Context, r *connect.Request[circuits
 
 func (c *Component) removeMaintenance(ctx context.Context, ask *circuitsv1.RemoveMaintenanceRequest) (*circuitsv1.Maintenance, error) {
 	now := c.deps.Now()
-	if err := c.cfg.mayMaintain(ask.GetBy()); err != nil {
+	if err := c.cfg.mayAll(ask.GetBy(), maintenanceIsTheirs); err != nil {
 		return nil, err
 	}
 	if checkName(ask.GetId()) != nil {

@@ -1,8 +1,8 @@
 package circuits
 
 import (
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 

@@ -29,10 +29,10 @@ func (c Configuration) may(by, project string) error {
 	return nil
 }
 
-// mayAll reports whether somebody acts for all projects.
-func (c Configuration) mayAll(by string) error {
+// mayAll reports whether somebody acts for all projects; otherwise says what to do, or whose it is.
+func (c Configuration) mayAll(by, otherwise string) error {
 	if !slices.Contains(c.Operators, by) {
-		return refuse(codePolicy, "by", "%s is no operator (circuits.operators); name one circuit of your project", by)
+		return refuse(codePolicy, "by", "%.100q is no operator (circuits.operators); %s", by, otherwise)
 	}
 	return nil
 }

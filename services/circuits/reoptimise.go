@@ -102,7 +102,7 @@ func bookMoves(out *circuitsv1.ReoptimiseResponse, book func(id string) (*circui
 
 func (c *Component) mayReoptimise(ctx context.Context, ask *circuitsv1.ReoptimiseRequest) error {
 	if ask.GetId() == "" {
-		return c.cfg.mayAll(ask.GetBy())
+		return c.cfg.mayAll(ask.GetBy(), "name one circuit of your project")
 	}
 	r, err := c.ledger.Find(ctx, ask.GetId())
 	if err != nil {

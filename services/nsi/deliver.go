@@ -47,7 +47,7 @@ func (c *Component) deliver(ctx context.Context, id string) error {
 	}
 	return c.update(ctx, id, func(is *nsiv1.Connection) bool {
 		first := untold(is)
-		if first.GetId() != m.GetId() || first == nil {
+		if first.GetId() != m.GetId() {
 			return false
 		}
 		first.Told = true

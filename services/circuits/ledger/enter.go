@@ -27,22 +27,10 @@ type Request struct {
 
 func (r Request) key() string { return claimsPrefix + r.Project + "/" + r.ID }
 
-// Enter books what decide answers, and returns the record. decide is called while neither the book nor the mirror
-// changes, and again if another replica booked meanwhile; its error is returned as it is. A request that was made
-// before gets the record that it got then. After any other error the circuit may be booked or not: the same request
-// again tells.
-func (l *Ledger) Enter(ctx context.Context, r Request, decide func() (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
-	all, err := l.EnterAll(ctx, r, func() ([]*circuitsv1.Record, error) {
-		record, err := decide()
-		return []*circuitsv1.Record{record}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// EnterAll is Enter for several circuits, which are booked in one transaction: all of them or none.
+// EnterAll books what decide answers, all in one transaction or none, and returns the records. decide is called while
+// neither the book nor the mirror changes, and again if another replica booked meanwhile; its error is returned as it
+// is. A request that was made before gets the records that it got then. After any other error they may be booked or not:
+// the same request again tells.
 func (l *Ledger) EnterAll(ctx context.Context, r Request, decide func() ([]*circuitsv1.Record, error)) ([]*circuitsv1.Record, error) {
 	return l.EnterBeside(ctx, r, func() (records, others []*circuitsv1.Record, err error) {
 		records, err = decide()

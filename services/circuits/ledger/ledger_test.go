@@ -99,7 +99,7 @@ var errFull = errors.New("full")
 // book requests a rate over a window on some links.
 func (r *replica) book(ctx context.Context, request string, w calendar.Window, rate int64, over ...string) (*circuitsv1.Record, error) {
 	asked := ledger.Request{Project: "p", ID: request, Digest: fmt.Append(nil, w, rate, over), Expires: time.Unix(1000, 0)}
-	return r.Enter(ctx, asked, func() (*circuitsv1.Record, error) {
+	all, err := r.EnterAll(ctx, asked, func() ([]*circuitsv1.Record, error) {
 		record := &circuitsv1.Record{
 			Circuit: &circuitsv1.Circuit{Id: "c-" + request, State: circuitsv1.State_STATE_HELD, RequestId: request},
 			Life:    &circuitsv1.Life{Start: w.Start, End: w.End, Expires: 100},
@@ -111,8 +111,12 @@ func (r *replica) book(ctx context.Context, request string, w calendar.Window, r
 			}
 			record.Circuit.Path = append(record.Circuit.Path, &circuitsv1.Hop{Link: l})
 		}
-		return record, nil
+		return []*circuitsv1.Record{record}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
 
 // tell passes an event to a circuit.
