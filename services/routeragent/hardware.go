@@ -9,7 +9,8 @@ import (
 	"github.com/millrace/millrace/services/routeragent/intent"
 )
 
-// hardware finds speed and buffer of an interface: those of agent.yaml, else what the driver reports.
+// hardware finds speed and buffer of an interface: those of agent.yaml, else the speed that the driver reports, which
+// is 0 without a carrier.
 func (a *Agent) hardware(name string) (intent.Interface, bool) {
 	has, loopback := a.kernel.HasLink(name)
 	if !has {
@@ -20,13 +21,10 @@ func (a *Agent) hardware(name string) (intent.Interface, bool) {
 	if i.Speed == 0 {
 		i.Speed = driverSpeed(name)
 	}
-	if i.Buffer == 0 {
-		i.Buffer = i.Speed / 8 / 10
-	}
 	return i, true
 }
 
-// driverSpeed is ethtool's speed in bit/s; 0 if the driver does not know.
+// driverSpeed is ethtool's speed in bit/s; 0 if the driver does not know, as of a port without a carrier.
 func driverSpeed(name string) uint64 {
 	raw, err := os.ReadFile(filepath.Join("/sys/class/net", name, "speed"))
 	if err != nil {

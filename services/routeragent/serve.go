@@ -38,7 +38,7 @@ func (a *Agent) readAccess() (err error) {
 }
 
 func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
-	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Hardware: a.hardware, Log: a.deps.Log,
+	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Hardware: a.store.Hardware, Log: a.deps.Log,
 		Plan: func() intent.Plan { _, p := a.store.Running(); return p }, Agent: a.self})
 	a.conns = bounds.Listen(listener, portLimits, func(why bounds.Reason) { a.metrics.closed.WithLabelValues(string(why)).Inc() })
 	a.clients = bounds.NewClients(a.limits())

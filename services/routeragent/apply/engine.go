@@ -78,7 +78,7 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 		return err
 	}
 	e.made = &tunnels
-	return e.Kernel.Verify(p.Kernel)
+	return errors.Join(e.Kernel.Verify(p.Kernel), p.Lacks())
 }
 
 // Change is Converge after an edit of the configuration. If the LSPs are those

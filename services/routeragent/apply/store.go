@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +40,7 @@ type Store struct {
 	validator *tree.Validator
 	compiler  intent.Compiler
 	journal   *journal
+	speeds    *speeds
 
 	mu      sync.Mutex // guards what follows
 	running *tree.Node // never changed in place
@@ -74,7 +77,7 @@ func NewStore(cfg Configuration, e *Engine) *Store {
 	if cfg.After == nil {
 		cfg.After = byTheClock
 	}
-	return &Store{cfg: cfg, engine: e, running: tree.New(), validator: tree.NewValidator(), journal: newJournal(cfg.Dir), changed: make(chan struct{})}
+	return &Store{cfg: cfg, engine: e, running: tree.New(), validator: tree.NewValidator(), journal: newJournal(cfg.Dir), speeds: newSpeeds(cfg.Dir), changed: make(chan struct{})}
 }
 
 // Recover brings the router to the journal's configuration after a start. A
@@ -85,6 +88,9 @@ func (s *Store) Recover(ctx context.Context) error {
 	defer s.writer.Unlock()
 	r, err := s.journal.read()
 	if err != nil {
+		return err
+	}
+	if err := s.speeds.read(); err != nil {
 		return err
 	}
 	if r.Pending != nil {
@@ -111,11 +117,18 @@ func (s *Store) Recover(ctx context.Context) error {
 // recompile compiles a configuration that was accepted earlier. If it does not fit the router any more, the plan
 // has its IDs and nothing else.
 func (s *Store) recompile(config *tree.Node, ids intent.IDs) (intent.Plan, error) {
-	plan, err := s.compiler.Compile(config, s.cfg.Hardware, ids)
+	plan, err := s.compile(config, ids)
 	if err != nil {
 		return intent.Plan{IDs: ids}, fmt.Errorf("configuration does not fit this router now: %w", err)
 	}
 	return plan, nil
+}
+
+// setPlan replaces the plan of the running configuration, because speeds of ports have changed.
+func (s *Store) setPlan(plan intent.Plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plan, s.misfit = plan, nil
 }
 
 func (s *Store) setMisfit(err error) {
@@ -208,8 +221,23 @@ func (s *Store) judge(candidate *tree.Node, ids intent.IDs) (*tree.Node, intent.
 	if err := s.validator.Validate(candidate, s.cfg.Interfaces()); err != nil {
 		return nil, intent.Plan{}, err
 	}
-	plan, err := s.compiler.Compile(candidate, s.cfg.Hardware, ids)
+	plan, err := s.compile(candidate, ids)
+	if err == nil {
+		err = s.refuseToLeaveOut(plan)
+	}
 	return candidate, plan, err
+}
+
+// refuseToLeaveOut refuses what a change would ask for in vain. What the running configuration lacks already is no
+// reason to refuse a change of something else.
+func (s *Store) refuseToLeaveOut(next intent.Plan) error {
+	_, running := s.Running()
+	for _, path := range slices.Sorted(maps.Keys(next.LeftOut)) {
+		if running.LeftOut[path] == nil && s.fits() == nil {
+			return next.LeftOut[path]
+		}
+	}
+	return nil
 }
 
 // converge applies a plan; if that fails, it applies the previous one again.
@@ -218,7 +246,7 @@ func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
 	ctx = context.WithoutCancel(ctx)
 	err := s.engine.Change(ctx, next)
 	if err == nil {
-		s.setDrift(nil)
+		s.setDrift(next.Lacks())
 		return nil
 	}
 	err = fmt.Errorf("%w: %w", ErrApply, err)
@@ -270,14 +298,10 @@ func (s *Store) Reconcile(ctx context.Context) error {
 	config, before := s.Running()
 	plan, err := s.recompile(config, before.IDs)
 	if err == nil {
+		s.setPlan(plan)
 		err = s.engine.Converge(ctx, plan)
 	}
 	s.setDrift(err)
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.plan, s.misfit = plan, nil
-	}
 	return err
 }
 

@@ -11,7 +11,9 @@
 package intent
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -85,6 +87,18 @@ type Plan struct {
 	// RulePolicers are the numbers of the policers that rules name, by scheduler policy and the sequence of its
 	// scheduler.
 	RulePolicers map[RuleID]int
+	// LeftOut are schedulers and policers of ports whose speed is unknown, by path: they cannot be computed, and all
+	// else is in the plan.
+	LeftOut map[string]error
+}
+
+// Lacks is what was left out of the plan; nil if nothing was.
+func (p Plan) Lacks() error {
+	var list []error
+	for _, path := range slices.Sorted(maps.Keys(p.LeftOut)) {
+		list = append(list, p.LeftOut[path])
+	}
+	return errors.Join(list...)
 }
 
 // RuleID names a rule of a forwarding policy.
@@ -131,7 +145,7 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 	if err := checkSupported(config, m.config); err != nil {
 		return Plan{}, err
 	}
-	c := &compiler{root: view{node: config}, hardware: hardware, ids: newAllocator(previous)}
+	c := &compiler{root: view{node: config}, hardware: hardware, ids: newAllocator(previous), leftOut: map[string]error{}}
 	steps := []func() error{
 		c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings,
 		c.readPolicers, c.readRulePolicers, c.readCircuits,
@@ -202,6 +216,7 @@ type compiler struct {
 	ofPorts    map[string][]kernel.Rule
 	circuits   []kernel.Circuit
 	circuitAts []CircuitAt
+	leftOut    map[string]error
 	// before and after reading the policies.
 	before, after IDs
 }
@@ -209,7 +224,7 @@ type compiler struct {
 func (c *compiler) plan() Plan {
 	p := Plan{
 		Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, RulePolicers: c.meters,
-		PortIDs: c.portIDs, Circuits: c.circuitAts, Sets: c.setsAt,
+		PortIDs: c.portIDs, Circuits: c.circuitAts, Sets: c.setsAt, LeftOut: c.leftOut,
 	}
 	p.Kernel = kernel.Spec{
 		Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers, RulePolicers: c.rulePolicers,

@@ -125,6 +125,25 @@ func TestBufferWithoutProfileIsTheWeightsShare(t *testing.T) {
 	}
 }
 
+// What is computed from a speed that is unknown is left out and named, and nothing else is.
+func TestAPortOfUnknownSpeedLeavesOutWhatNeedsIt(t *testing.T) {
+	whole, err := Compile(config(t), hardware, IDs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Compile(config(t, `"interface":"ge-b"`, `"interface":"ge-unknown-rate"`), hardware, IDs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := got.LeftOut["/qos/interfaces/interface[interface-id=ge-b]/output"]; len(got.LeftOut) != 1 || why == nil || got.Lacks() == nil {
+		t.Errorf("left out %v, lacks %v", got.LeftOut, got.Lacks())
+	}
+	whole.Kernel.Ports, whole.PortIDs, got.PortIDs, got.LeftOut = nil, nil, nil, nil
+	if diff := cmp.Diff(whole, got, comparers); diff != "" {
+		t.Errorf("the rest of the plan (-of a known speed +of an unknown one):\n%s", diff)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -133,7 +152,6 @@ func TestRefusals(t *testing.T) {
 		unsupported bool
 	}{
 		{"an interface the router does not have", []string{`"interface":"ge-b"`, `"interface":"ge-z"`}, "/qos/interfaces", false},
-		{"an interface of unknown rate", []string{`"interface":"ge-b"`, `"interface":"ge-unknown-rate"`}, "/qos/interfaces", false},
 		{"a queue without a share", []string{`,"weight":"5"`, ``}, "/weight", false},
 		{"excess shared equally by some schedulers only", []string{`"te-qos-ext:priority-level":"MEDIUM_LOW"`, `"te-qos-ext:priority-level":"MEDIUM_LOW","te-qos-ext:excess-sharing":"EQUAL"`}, "/scheduler-policy[name=te-2q]", false},
 		{"a shaper without a rate", []string{`"sequence":2,`, `"sequence":2,"type":"openconfig-qos-types:ONE_RATE_TWO_COLOR",`, `{"config":{"sequence":2`, `{"one-rate-two-color":{"config":{"queuing-behavior":"openconfig-qos-types:SHAPE"}},"config":{"sequence":2`}, "/one-rate-two-color", false},

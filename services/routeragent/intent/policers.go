@@ -44,12 +44,27 @@ func (c *compiler) readPolicers() error {
 		if _, twice := c.policers[port]; twice {
 			return invalid(e.path, "interface %s has policers already", port)
 		}
+		if in.Speed == 0 && ofSpeed(policy) {
+			c.leaveOut(e.path+"/input", port)
+			continue
+		}
 		if err := c.readPolicersOf(e.text("interface-id"), port, in.Speed, policy); err != nil {
 			return err
 		}
 		c.portIDs[port] = e.text("interface-id")
 	}
 	return nil
+}
+
+// ofSpeed reports whether a policer has a rate in percent of the port speed.
+func ofSpeed(policy view) bool {
+	for _, s := range policy.at("schedulers", "scheduler").entries() {
+		one, two := s.at("one-rate-two-color", "config"), s.at("two-rate-three-color", "config")
+		if one.at("cir-pct").exists() || two.at("cir-pct").exists() || two.at("pir-pct").exists() {
+			return true
+		}
+	}
+	return false
 }
 
 // PolicerAt locates the counters of a policer in the kernel.
@@ -137,9 +152,6 @@ func readBucket(v view, rate, burst string, speed uint64) (uint64, uint32, error
 		return 0, 0, invalid(v.path, "a policer needs %s or %s-pct", rate, rate)
 	}
 	if hasPercent {
-		if speed == 0 {
-			return 0, 0, invalid(v.path+"/"+rate+"-pct", "the port speed of the interface is unknown; give it in agent.yaml under interfaces")
-		}
 		bps = shares.Scale(speed, percent, 100)
 	}
 	if bps == 0 {

@@ -30,9 +30,15 @@ func (c *compiler) readPorts() error {
 			return unsupported(e.path+"/output/scheduler-policy/config/name", "policy %s polices; policers are implemented at input only", policy)
 		}
 		c.portIDs[name] = e.text("interface-id")
-		if c.ports[name], err = c.port(e, out, c.schedulers[policy]); err != nil {
+		port, err := c.port(e, out, c.schedulers[policy])
+		if err != nil {
 			return err
 		}
+		if out.Speed == 0 {
+			c.leaveOut(e.path+"/output", name)
+			continue
+		}
+		c.ports[name] = port
 	}
 	return nil
 }
@@ -45,15 +51,17 @@ func interfaceName(e view) string {
 	return e.text("interface-id")
 }
 
-// outputInterface finds the interface of a scheduler; its port speed must be known.
+// leaveOut notes what a port would have if its speed were known. Its IDs are allocated, and stay when it is.
+func (c *compiler) leaveOut(path, port string) {
+	c.leftOut[path] = invalid(path, "the port speed of interface %s is unknown; give it in agent.yaml under interfaces", port)
+}
+
+// outputInterface finds the interface of a scheduler.
 func (c *compiler) outputInterface(e view) (string, Interface, error) {
 	name := interfaceName(e)
 	i, ok := c.hardware(name)
 	if !ok {
 		return name, i, invalid(e.path, "this router has no interface %s", name)
-	}
-	if i.Speed == 0 {
-		return name, i, invalid(e.path, "the port speed of interface %s is unknown; give it in agent.yaml under interfaces", name)
 	}
 	return name, i, nil
 }

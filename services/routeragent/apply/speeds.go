@@ -1,0 +1,118 @@
+package apply
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// speeds are the last known speeds of ports. A port that loses its carrier no longer has a speed, and what was
+// computed from it stays in force: the carrier comes back. They are on disk, because an agent or a router may start
+// meanwhile.
+type speeds struct {
+	file string
+	mu   sync.Mutex
+	// known are bit/s by port.
+	known map[string]uint64
+	// late is set while the file is behind.
+	late bool
+}
+
+const speedsName = "speeds.json"
+
+// speedsForm is that of the file; see journalForm.
+const speedsForm = 1
+
+type speedsFile struct {
+	Form   int               `json:"form"`
+	Speeds map[string]uint64 `json:"speeds"`
+}
+
+func newSpeeds(dir string) *speeds {
+	return &speeds{file: filepath.Join(dir, speedsName), known: map[string]uint64{}}
+}
+
+func (s *speeds) read() error {
+	raw, err := os.ReadFile(s.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read speeds of ports: %w", err)
+	}
+	var f speedsFile
+	if err := kernel.Decode(s.file, raw, speedsForm, &f); err != nil {
+		return fmt.Errorf("read speeds of ports: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(s.known, f.Speeds)
+	return nil
+}
+
+// last is the last known speed of a port; 0 if there is none.
+func (s *speeds) last(port string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[port]
+}
+
+// note remembers the speed of a port.
+func (s *speeds) note(port string, speed uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[port] != speed {
+		s.known[port], s.late = speed, true
+	}
+}
+
+// save writes what was noted. A disk that takes nothing is tried again with the next plan.
+func (s *speeds) save() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.late {
+		return nil
+	}
+	raw, err := json.Marshal(speedsFile{speedsForm, s.known})
+	if err == nil {
+		err = kernel.WriteFile(s.file, raw)
+	}
+	s.late = err != nil
+	return err
+}
+
+// Hardware is that of the configuration, with the last known speed of a port that has none now. A port whose buffer
+// is not given has one of 100 ms.
+func (s *Store) Hardware(name string) (intent.Interface, bool) {
+	i, ok := s.cfg.Hardware(name)
+	if i.Speed == 0 {
+		i.Speed = s.speeds.last(name)
+	}
+	if i.Buffer == 0 {
+		i.Buffer = i.Speed / 8 / 10
+	}
+	return i, ok
+}
+
+// compile makes a plan, and remembers the speeds that it is made of.
+func (s *Store) compile(config *tree.Node, ids intent.IDs) (intent.Plan, error) {
+	plan, err := s.compiler.Compile(config, func(name string) (intent.Interface, bool) {
+		i, ok := s.Hardware(name)
+		if ok && i.Speed > 0 {
+			s.speeds.note(name, i.Speed)
+		}
+		return i, ok
+	}, ids)
+	if err := s.speeds.save(); err != nil {
+		s.engine.Log.Warn("speeds of ports not written", "error", err)
+	}
+	return plan, err
+}

@@ -1,0 +1,164 @@
+package apply
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/labtest"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// dark is a router without FRR whose ports have a speed only while they have a carrier.
+type dark struct {
+	*testing.T
+	router *labtest.Router
+	dir    string
+	speed  uint64
+	store  *Store
+	// over ends the wait for a confirmation.
+	over func()
+}
+
+func newDark(t *testing.T) *dark {
+	d := &dark{T: t, router: labtest.NewRouter(t), dir: t.TempDir(), speed: 100e6}
+	d.start()
+	return d
+}
+
+func (d *dark) start() {
+	d.Helper()
+	log := slog.New(slog.DiscardHandler)
+	k, err := kernel.Open(kernel.Configuration{Namespace: d.router.NS, Owned: filepath.Join(d.dir, "owned.json")}, log)
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.Cleanup(k.Close)
+	d.store = NewStore(Configuration{
+		Dir: d.dir,
+		Hardware: func(name string) (intent.Interface, bool) {
+			has, lo := k.HasLink(name)
+			return intent.Interface{Speed: d.speed, Loopback: lo}, has
+		},
+		Interfaces: func() []string { return []string{"ge-a", "ge-b"} },
+		After:      func(_ time.Duration, f func()) func() { d.over = f; return func() {} },
+	}, &Engine{Kernel: k, Log: log})
+	if err := d.store.Recover(d.Context()); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// edit makes the queues of two ports the configuration.
+func (d *dark) edit(weight string, confirm *Confirmation, replace ...string) error {
+	d.Helper()
+	text := strings.NewReplacer(append(replace, "WEIGHT", weight)...).Replace(twoQueues)
+	next := configuration(d.T, text)
+	return d.store.Edit(d.Context(), func(n *tree.Node) error { n.Members = next.Members; return nil }, confirm)
+}
+
+func (d *dark) wantRate(port, rate string) {
+	d.Helper()
+	if got := d.router.In("tc", "class", "show", "dev", port); !strings.Contains(got, " rate "+rate+" ") {
+		d.Errorf("no class of %s has the rate %s:\n%s", port, rate, got)
+	}
+}
+
+const twoQueues = `{"openconfig-qos:qos":{
+"queues":{"queue":[{"name":"a","config":{"name":"a","queue-id":1}},{"name":"b","config":{"name":"b","queue-id":0}}]},
+"scheduler-policies":{"scheduler-policy":[{"name":"p","config":{"name":"p"},"schedulers":{"scheduler":[{"sequence":1,"config":{"sequence":1},"inputs":{"input":[
+{"id":"a","config":{"id":"a","input-type":"QUEUE","queue":"a","weight":"WEIGHT"}},{"id":"b","config":{"id":"b","input-type":"QUEUE","queue":"b","weight":"5"}}]}}]}}]},
+"interfaces":{"interface":[{"interface-id":"ge-b","config":{"interface-id":"ge-b"},"output":{"scheduler-policy":{"config":{"name":"p"}}}}]}}}`
+
+// onA puts the scheduler on ge-a as well.
+const onB, onA = `"interface":[{`, `"interface":[{"interface-id":"ge-a","config":{"interface-id":"ge-a"},"output":{"scheduler-policy":{"config":{"name":"p"}}}},{`
+
+func TestAPortWithoutACarrierKeepsItsSpeed(t *testing.T) {
+	d := newDark(t)
+	if err := d.edit("95", nil); err != nil {
+		t.Fatal(err)
+	}
+	d.speed = 0
+	if err := d.edit("15", nil); err != nil {
+		t.Fatalf("a change while a port has no carrier: %v", err)
+	}
+	d.wantRate("ge-b", "75Mbit")
+	if i, _ := d.store.Hardware("ge-b"); i.Speed != 100e6 || i.Buffer != 1250000 {
+		t.Errorf("speed %d and buffer %d", i.Speed, i.Buffer)
+	}
+	// A router that starts, with its ports still dark.
+	d.router.In("tc", "qdisc", "del", "dev", "ge-b", "root")
+	d.start()
+	d.wantRate("ge-b", "75Mbit")
+	if err := d.store.Drift(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACommitIsRolledBackWhileAPortHasNoCarrier(t *testing.T) {
+	d := newDark(t)
+	if err := d.edit("15", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.edit("95", &Confirmation{ID: "c1", Duration: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	d.wantRate("ge-b", "95Mbit")
+	d.speed = 0
+	d.over()
+	d.wantRate("ge-b", "75Mbit")
+	if id, drift := d.store.PendingID(), d.store.Drift(); id != "" || drift != nil {
+		t.Errorf("commit %q waits, drift %v", id, drift)
+	}
+}
+
+// Only the scheduler of the port whose speed was never known is missing; and it is not asked for in vain.
+func TestAPortOfUnknownSpeedHoldsUpNothingElse(t *testing.T) {
+	d := newDark(t)
+	if err := d.edit("95", nil, onB, onA); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(d.dir, speedsName)); err != nil {
+		t.Fatal(err)
+	}
+	d.speed = 0
+	d.start()
+	known := func(port string) {
+		d.store.cfg.Hardware = func(name string) (intent.Interface, bool) {
+			if name == port {
+				return intent.Interface{Speed: 100e6}, true
+			}
+			return intent.Interface{}, true
+		}
+	}
+	known("ge-b")
+	if err := d.store.Reconcile(t.Context()); err == nil || !strings.Contains(err.Error(), "ge-a") || strings.Contains(err.Error(), "ge-b") {
+		t.Errorf("the router lacks %v", err)
+	}
+	if err := d.edit("15", nil, onB, onA); err != nil {
+		t.Fatalf("a change beside the port: %v", err)
+	}
+	d.wantRate("ge-b", "75Mbit")
+	if err := d.store.Drift(); err == nil {
+		t.Error("what is missing is not reported")
+	}
+	if err := d.edit("15", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.store.Drift(); err != nil {
+		t.Error(err)
+	}
+	if err := d.edit("15", nil, onB, onA); err == nil {
+		t.Error("a scheduler of an unknown speed was taken")
+	}
+	known("ge-a")
+	if err := d.edit("15", nil, onB, onA); err != nil {
+		t.Fatal(err)
+	}
+	d.wantRate("ge-a", "75Mbit")
+	d.wantRate("ge-b", "75Mbit")
+}
