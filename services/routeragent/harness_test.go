@@ -271,6 +271,13 @@ func (l *plainLSPs) forget() {
 	clear(l.have)
 }
 
+// failWith makes every Ensure fail; nil ends it.
+func (l *plainLSPs) failWith(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail = err
+}
+
 func (l *plainLSPs) Verify(context.Context, []intent.Tunnel, map[string][]uint32) error { return nil }
 
 func (l *plainLSPs) Renew(context.Context, intent.Tunnel) error { return nil }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// retryRollback is the pause between attempts to roll back a commit.
-const retryRollback = 5 * time.Second
+// retryJournal is the pause between attempts to write the journal after a rollback.
+const retryJournal = 5 * time.Second
 
 // PendingID is the commit that waits for its confirmation, or empty.
 func (s *Store) PendingID() string {
@@ -31,27 +34,18 @@ func (s *Store) setPending(p *pending) {
 	}
 }
 
-// expire rolls back a commit that was not confirmed in time. From here on it cannot be confirmed any more, also while
-// the rollback fails and is tried again.
+// expire rolls back a commit that was not confirmed in time.
 func (s *Store) expire(id string) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	if have := s.PendingID(); have != id || s.isStopped() {
 		return
 	}
-	s.expired = true
 	s.engine.Log.Warn("commit was not confirmed in time; rolling back", "commit", id)
-	if err := s.rollback(context.Background()); err != nil {
-		s.engine.Log.Error("rollback failed; will try again", "commit", id, "error", err)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !s.stopped {
-			s.disarm = s.cfg.After(retryRollback, func() { s.expire(id) })
-		}
-	}
+	s.rollback(context.Background())
 }
 
-// check reports whether a commit of that id is waiting, and not being rolled back.
+// check reports whether a commit of that id is waiting.
 func (s *Store) check(id string) error {
 	have := s.PendingID()
 	switch {
@@ -59,8 +53,6 @@ func (s *Store) check(id string) error {
 		return ErrNoPending
 	case have != id:
 		return fmt.Errorf("%w: %s", ErrCommitID, have)
-	case s.expired:
-		return fmt.Errorf("%w: commit %s was not confirmed in time and is being rolled back", ErrApply, id)
 	}
 	return nil
 }
@@ -89,7 +81,8 @@ func (s *Store) Cancel(ctx context.Context, id string) error {
 	if err := s.check(id); err != nil {
 		return err
 	}
-	return s.rollback(ctx)
+	s.rollback(context.WithoutCancel(ctx)) // a client that hangs up does not stop it halfway
+	return nil
 }
 
 // Extend gives a waiting commit another duration, counted from now.
@@ -111,27 +104,31 @@ func (s *Store) Extend(id string, d time.Duration) error {
 	return nil
 }
 
-// rollback returns to the configuration before the waiting commit; the caller holds writer. The journal is written
-// afterwards and may be late: until then it says that the commit waits, and a start from it rolls back, too.
-func (s *Store) rollback(ctx context.Context) error {
+// rollback returns to the configuration before the waiting commit; the caller holds writer. It is in force from then on,
+// whatever the router cannot do of it now: without a port, an LSP or FRR, that is drift, which Reconcile repairs. The
+// journal is written afterwards and may be late: until then it says that the commit waits, and a start from it rolls
+// back, too.
+func (s *Store) rollback(ctx context.Context) {
 	s.mu.Lock()
-	p, running := *s.pending, s.plan
+	p := *s.pending
 	s.mu.Unlock()
-	// A configuration that does not fit the router any more, such as without a port, is returned to all the same; what
-	// the router lacks of it is drift, which Reconcile repairs once it fits.
-	plan, misfit := s.recompile(p.Config, p.IDs)
-	if misfit == nil {
-		if err := s.converge(ctx, plan, running); err != nil {
-			return err
-		}
-	}
-	s.swap(p.Config, plan, nil)
-	if misfit != nil {
-		s.setMisfit(misfit)
-		s.setDrift(misfit)
-	}
+	s.restore(ctx, p.Config, p.IDs)
 	s.keep()
-	return nil
+}
+
+// restore makes a configuration that was accepted earlier the running one, and brings the router to it.
+func (s *Store) restore(ctx context.Context, config *tree.Node, ids intent.IDs) {
+	plan, misfit := s.recompile(config, ids)
+	err := misfit
+	if misfit == nil {
+		err = s.engine.Converge(ctx, plan)
+	}
+	if err != nil {
+		s.engine.Log.Error("router differs from its configuration; will try again", "error", err)
+	}
+	s.setDrift(err)
+	s.swap(config, plan, nil)
+	s.setMisfit(misfit)
 }
 
 // keep writes the journal after the rollback, or tries again later; the caller holds writer.
@@ -145,7 +142,7 @@ func (s *Store) keep() {
 	}
 	s.engine.Log.Error("journal not written; will try again", "error", err)
 	if !s.stopped {
-		s.cfg.After(retryRollback, s.keepLate)
+		s.cfg.After(retryJournal, s.keepLate)
 	}
 }
 

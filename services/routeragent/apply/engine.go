@@ -58,15 +58,50 @@ const (
 	renewAfter = time.Second
 )
 
-// Converge changes what differs, make before break: it adds LSPs, rules and
-// schedulers, switches the classifier that steers packets into them, and then
-// removes what is no longer used.
+// Converge brings the router as near to a plan as it can, after a rollback or a start, or to repair it. What cannot be
+// made, such as an LSP without a path, keeps nothing else from it: a policer may be what cuts the LSP off. Packets of an
+// LSP that is not there take the IGP's path. The error names all that the router lacks.
 func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	e.made = nil
 	if err := e.Features.Require(p.Kernel); err != nil {
 		return err
 	}
 	tunnels := p.MPLS()
+	labels, unmade := e.ensureLSPs(ctx, tunnels)
+	lacks := []error{unmade, e.Kernel.Ensure(p.Kernel)}
+	unsteered := e.Kernel.Switch(p.Kernel)
+	if unsteered == nil { // else packets may still be in what would be removed
+		unsteered = e.Kernel.Prune(p.Kernel)
+	}
+	lacks = append(lacks, unsteered)
+	if unmade == nil && unsteered == nil {
+		lacks = append(lacks, e.pruneLSPs(ctx, tunnels, labels))
+	}
+	err := errors.Join(lacks...)
+	if err == nil {
+		e.made = &tunnels
+		err = e.Kernel.Verify(p.Kernel)
+	}
+	return errors.Join(err, p.Lacks())
+}
+
+// Change is the way to a plan after an edit of the configuration, make before break: it adds LSPs, rules and schedulers,
+// switches the classifier that steers packets into them, and then removes what is no longer used. It ends with the first
+// error, after which the former plan is to be converged to. If the LSPs are those that were made last, and the kernel
+// still follows them, FRR is not asked: that takes a slow router half a second. Labels that changed meanwhile are found
+// by the Converge that follows each change of links.
+func (e *Engine) Change(ctx context.Context, p intent.Plan) error {
+	if err := e.Features.Require(p.Kernel); err != nil {
+		return err
+	}
+	tunnels := p.MPLS()
+	if e.lspsStay(tunnels) {
+		if err := e.steer(p); err != nil {
+			return err
+		}
+		return e.Kernel.Verify(p.Kernel)
+	}
+	e.made = nil
 	labels, err := e.ensureLSPs(ctx, tunnels)
 	if err != nil {
 		return err
@@ -78,28 +113,10 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 		return err
 	}
 	e.made = &tunnels
-	return errors.Join(e.Kernel.Verify(p.Kernel), p.Lacks())
-}
-
-// Change is Converge after an edit of the configuration. If the LSPs are those
-// that were made last, and the kernel still follows them, FRR is not asked: that
-// takes a slow router half a second. Labels that changed meanwhile are found by
-// the Converge that follows each change of links.
-func (e *Engine) Change(ctx context.Context, p intent.Plan) error {
-	if !e.lspsStay(p) {
-		return e.Converge(ctx, p)
-	}
-	if err := e.Features.Require(p.Kernel); err != nil {
-		return err
-	}
-	if err := e.steer(p); err != nil {
-		return err
-	}
 	return e.Kernel.Verify(p.Kernel)
 }
 
-func (e *Engine) lspsStay(p intent.Plan) bool {
-	tunnels := p.MPLS()
+func (e *Engine) lspsStay(tunnels []intent.Tunnel) bool {
 	return e.made != nil && slices.EqualFunc(*e.made, tunnels, intent.Tunnel.Equal) && e.lost(tunnels) == nil
 }
 

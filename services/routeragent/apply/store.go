@@ -55,8 +55,6 @@ type Store struct {
 	stopped bool
 	// late is set while the journal is behind the running configuration, because the disk takes nothing.
 	late bool
-	// expired is set while the pending commit is being rolled back because its time is over; writer guards it.
-	expired bool
 }
 
 // Errors of commit-confirm, each with its own gRPC status (gNMI commit-confirmed section 4).
@@ -97,19 +95,8 @@ func (s *Store) Recover(ctx context.Context) error {
 		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
 		r = record{Config: r.Pending.Config, IDs: r.Pending.IDs}
 	}
-	plan, misfit := s.recompile(r.Config, r.IDs)
-	err = misfit
-	if misfit == nil {
-		err = s.engine.Converge(ctx, plan)
-	}
-	if err != nil {
-		// The configuration is kept although the router cannot take it yet: FRR
-		// may be starting, or an interface be missing. Reconcile tries again.
-		s.engine.Log.Error("router differs from its configuration", "error", err)
-	}
-	s.setDrift(err)
-	s.swap(r.Config, plan, nil)
-	s.setMisfit(misfit)
+	// The configuration is kept although the router may not take it yet: FRR may be starting, or an interface be missing.
+	s.restore(ctx, r.Config, r.IDs)
 	s.keep() // a start from the journal as it is comes here again
 	return nil
 }
@@ -273,7 +260,6 @@ func (s *Store) swap(config *tree.Node, plan intent.Plan, p *pending) {
 	s.running, s.plan, s.misfit = config, plan, nil
 	close(s.changed)
 	s.changed = make(chan struct{})
-	s.expired = false
 	s.setPending(p)
 }
 

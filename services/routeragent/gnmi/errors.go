@@ -156,8 +156,6 @@ func codeOfUnfinished(err error) codes.Code {
 		return codes.FailedPrecondition
 	case errors.Is(err, apply.ErrCommitID):
 		return codes.InvalidArgument
-	case errors.Is(err, apply.ErrApply):
-		return codes.Aborted
 	}
 	return codes.Internal
 }

@@ -74,27 +74,19 @@ func (k *Kernel) step(name string, change func() error) error {
 	return nil
 }
 
-// Ensure adds and changes what the spec needs, before any packet is steered into it. It removes nothing.
+// Ensure adds and changes what the spec needs, before any packet is steered into it. It removes nothing. A part that
+// cannot be made keeps no other from it.
 func (k *Kernel) Ensure(s Spec) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.ensureRoutes(s); err != nil {
-		return err
-	}
-	if err := k.ensureOverlay(s); err != nil {
-		return err
-	}
+	lacks := []error{k.ensureRoutes(s), k.ensureOverlay(s)}
 	for _, family := range families {
-		if err := k.ensureRules(s.pathsOf(family), family); err != nil {
-			return err
-		}
+		lacks = append(lacks, k.ensureRules(s.pathsOf(family), family))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
-		if err := k.ensurePort(name, s.Ports[name]); err != nil {
-			return err
-		}
+		lacks = append(lacks, k.ensurePort(name, s.Ports[name]))
 	}
-	return nil
+	return errors.Join(lacks...)
 }
 
 // Switch makes the classifier steer packets as the spec says. From here on packets see the change.
