@@ -169,52 +169,53 @@ func (a *Agent) self() state.Agent {
 	return state.Agent{Drift: a.store.Drift(), Pending: a.store.PendingID(), Missing: a.engine.Features.Missing()}
 }
 
-// Times of reconciliation.
-const (
-	quiet    = time.Second      // after the last change of links or routes
-	retry    = 5 * time.Second  // while the router differs from its configuration
-	maxRetry = 60 * time.Second // at most, doubling
-	inspect  = 30 * time.Second // between checks of kernel and FRR for what other programs changed or lost
-)
-
 // watch tells subscribers of changes of links and routes, resolves LSPs again after
 // them (adjacency labels change when a link comes back), and repairs our objects
 // that another program changed.
 func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 	var wait time.Duration
-	next := time.NewTimer(inspect)
-	defer next.Stop()
-	if a.store.Drift() != nil {
-		next.Reset(retry)
-	}
-	must := false // a change of links or routes needs more than a look
-	for {
+	todo := agenda{next: time.Now().Add(inspect)}
+	timer := time.NewTimer(inspect)
+	defer timer.Stop()
+	for changed := a.store.Changed(); ; {
+		if a.store.Drift() != nil && wait == 0 {
+			todo.within(time.Now().Add(retry))
+		}
+		timer.Reset(time.Until(todo.due()))
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			changed = a.store.Changed()
+			a.tellHealth()
 		case _, ok := <-events:
 			if !ok {
 				events = a.rewatch(ctx)
 			}
 			a.wake.Send()
-			if a.store.HasTunnels() {
-				must = true
-				next.Reset(quiet)
+			if a.store.HasTunnels() || a.store.Drift() != nil {
+				todo.change(time.Now())
 			}
-		case <-next.C:
-			before := a.store.Drift()
-			if !must && before == nil && a.store.Check(ctx) == nil {
-				next.Reset(inspect)
-				continue
-			}
-			must = false
-			next.Reset(a.again(ctx, &wait))
-			a.tellHealth()
-			if (before == nil) != (a.store.Drift() == nil) {
-				a.wake.Send() // in-sync is state that can be subscribed to
-			}
+		case <-timer.C:
+			todo.looked(time.Now().Add(a.look(ctx, todo.changed(), &wait)))
 		}
 	}
+}
+
+// look compares the router with its configuration, repairs it, and returns when to look next. After a change of links or
+// routes more is needed than to compare.
+func (a *Agent) look(ctx context.Context, changed bool, wait *time.Duration) time.Duration {
+	before := a.store.Drift()
+	if !changed && before == nil && a.store.Check(ctx) == nil {
+		*wait = 0
+		return inspect
+	}
+	next := a.again(ctx, wait)
+	a.tellHealth()
+	if (before == nil) != (a.store.Drift() == nil) {
+		a.wake.Send() // in-sync is state that can be subscribed to
+	}
+	return next
 }
 
 // again reconciles and tells when to look next: soon, and then less and less soon, while it fails.
