@@ -238,69 +238,10 @@ func (c *classifier) ensureCircuits(s Spec) error {
 	if err != nil {
 		return err
 	}
-	var indexes []int
-	for _, k := range s.Circuits {
-		indexes = append(indexes, k.Entered, k.Left)
-	}
-	if err := c.clearNew(indexes); err != nil {
-		return err
-	}
 	if err := putAll(c.kernel, "circuit", c.obj.Exits, leave); err != nil {
 		return err
 	}
 	return putAll(c.kernel, "attachment", c.obj.Circuits, enter)
-}
-
-// clearNew sets counters of circuits and sets of paths to zero that nothing of this agent has yet. An agent that starts
-// finds those that count: theirs stay.
-func (c *classifier) clearNew(indexes []int) error {
-	var fresh []int
-	for _, i := range indexes {
-		if !c.counters[i] {
-			fresh = append(fresh, i)
-		}
-	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	used, err := c.counting()
-	if err != nil {
-		return err
-	}
-	for _, i := range fresh {
-		if !used[i] {
-			if err := bpfmap.Put(c.obj.Hits, uint32(i), make([]bpf.ClassifierHit, ebpf.MustPossibleCPU())); err != nil {
-				return err
-			}
-		}
-		c.counters[i] = true
-	}
-	return nil
-}
-
-// counting are the counters of the circuits and the sets of paths that the programs have.
-func (c *classifier) counting() (map[int]bool, error) {
-	enters, leaves, err := c.circuitsInMaps()
-	if err != nil {
-		return nil, fmt.Errorf("list circuits that count: %w", err)
-	}
-	sets, err := bpfmap.All[uint32, bpf.ClassifierPathSet](c.obj.Sets)
-	if err != nil {
-		return nil, fmt.Errorf("list sets of paths that count: %w", err)
-	}
-	used := map[int]bool{}
-	for _, set := range sets {
-		for _, b := range set.Bucket {
-			used[int(b.Hit)] = true
-		}
-	}
-	for _, exit := range leaves {
-		used[int(exit.Hit)] = true
-	}
-	for _, circuit := range enters {
-		used[int(circuit.Hit)] = true
-	}
-	return used, nil
 }
 
 func putAll[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[K]V) error {
@@ -345,18 +286,17 @@ func (c *classifier) pruneCircuits(s Spec) error {
 		return err
 	}
 	return errors.Join(
-		removeExtra(c.kernel, "attachment", c.obj.Circuits, enter, func(v bpf.ClassifierCircuit) { delete(c.counters, int(v.Hit)) }),
-		removeExtra(c.kernel, "circuit", c.obj.Exits, leave, func(v bpf.ClassifierExit) { delete(c.counters, int(v.Hit)) }))
+		removeExtra(c.kernel, "attachment", c.obj.Circuits, enter),
+		removeExtra(c.kernel, "circuit", c.obj.Exits, leave))
 }
 
-// removeExtra removes what is not wanted; gone is called with each.
-func removeExtra[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[K]V, gone func(V)) error {
+// removeExtra removes what is not wanted.
+func removeExtra[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[K]V) error {
 	extra, _, err := compare(m, want)
 	if err != nil {
 		return fmt.Errorf("list %ss: %w", what, err)
 	}
-	for key, value := range extra {
-		gone(value)
+	for key := range extra {
 		err := k.step(fmt.Sprintf("remove %s %v", what, key), func() error { return m.Delete(key) })
 		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return err

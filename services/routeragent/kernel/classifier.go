@@ -57,11 +57,10 @@ type classifier struct {
 	// sets are the rule sets in the slots, by digest. A slot is never written while a port points at it.
 	sets map[int][32]byte
 	// next is where the search for a free slot begins, so that the slot freed last is used last.
-	next     int
-	slots    map[string]int
+	next  int
+	slots map[string]int
+	// counters are those with which rules, circuits and sets of paths in the programs count.
 	counters map[int]bool
-	// members are the counters of members of sets of paths.
-	members map[int]bool
 }
 
 func (c *classifier) close() {
@@ -72,7 +71,7 @@ func (c *classifier) close() {
 }
 
 func (c *classifier) use(o *objects) {
-	c.obj, c.sets, c.slots, c.counters, c.members = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}, nil
+	c.obj, c.sets, c.slots, c.counters = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}
 }
 
 // wanted lists the interfaces the programs must be on.
@@ -100,6 +99,9 @@ func (c *classifier) ensure(s Spec) error {
 		return nil
 	}
 	if err := c.open(); err != nil {
+		return err
+	}
+	if err := c.clearNew(countersOf(s)); err != nil {
 		return err
 	}
 	if err := c.ensureRulePolicers(s.RulePolicers); err != nil {
@@ -181,7 +183,7 @@ func (c *classifier) adopt() error {
 	return c.recall()
 }
 
-// recall reads after a restart which slots are in use and which rule sets are in them.
+// recall reads after a restart which slots are in use, which rule sets are in them, and which counters count.
 func (c *classifier) recall() error {
 	var index uint32
 	var port bpf.ClassifierPort
@@ -195,7 +197,7 @@ func (c *classifier) recall() error {
 		}
 		c.sets[int(port.Policy-1)] = policy.Digest
 	}
-	return nil
+	return c.recallCounters()
 }
 
 func fromIDs(ids map[string]int) (*objects, error) {
@@ -304,7 +306,11 @@ func (c *classifier) prune(s Spec) error {
 	if err := c.pruneSetsOfPaths(s.Sets); err != nil {
 		return err
 	}
-	return c.pruneSets(s)
+	if err := c.pruneSets(s); err != nil {
+		return err
+	}
+	c.counters = countersOf(s)
+	return nil
 }
 
 func (c *classifier) verify(s Spec) error {

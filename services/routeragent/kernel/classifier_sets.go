@@ -16,7 +16,6 @@ func (c *classifier) load(policy string, rules []Rule) error {
 	for slot, have := range c.sets {
 		if have == sum {
 			c.slots[policy] = slot
-			c.markCounters(rules)
 			return nil
 		}
 	}
@@ -25,7 +24,6 @@ func (c *classifier) load(policy string, rules []Rule) error {
 		return fmt.Errorf("policy %s: more than %d policies", policy, MaxPolicies)
 	}
 	return c.kernel.step("load rules of policy "+policy, func() error {
-		c.clearNewCounters(rules)
 		if err := c.obj.put(slot, rules); err != nil {
 			return err
 		}

@@ -99,9 +99,6 @@ func (c *classifier) heldSet(id int) (have bpf.ClassifierPathSet, ok bool) {
 
 // ensureSets writes the sets that are new or differ, each in one write: a packet sees the old one or the new one.
 func (c *classifier) ensureSets(sets map[int][]Member) error {
-	if err := c.clearFresh(slices.Concat(slices.Collect(maps.Values(sets))...)); err != nil {
-		return err
-	}
 	for _, id := range slices.Sorted(maps.Keys(sets)) {
 		have, ok := c.heldSet(id)
 		want := assign(have, sets[id])
@@ -115,15 +112,7 @@ func (c *classifier) ensureSets(sets map[int][]Member) error {
 	return nil
 }
 
-func (c *classifier) clearFresh(members []Member) error {
-	var indexes []int
-	for _, m := range members {
-		indexes = append(indexes, m.Counter)
-	}
-	return c.clearNew(indexes)
-}
-
-// pruneSetsOfPaths removes the sets that are gone, and forgets the counters of members that are.
+// pruneSetsOfPaths removes the sets that are gone.
 func (c *classifier) pruneSetsOfPaths(sets map[int][]Member) error {
 	have, err := bpfmap.All[uint32, bpf.ClassifierPathSet](c.obj.Sets)
 	if err != nil {
@@ -138,18 +127,6 @@ func (c *classifier) pruneSetsOfPaths(sets map[int][]Member) error {
 			return err
 		}
 	}
-	used := map[int]bool{}
-	for _, members := range sets {
-		for _, m := range members {
-			used[m.Counter] = true
-		}
-	}
-	for counter := range c.members {
-		if !used[counter] {
-			delete(c.counters, counter)
-		}
-	}
-	c.members = used
 	return nil
 }
 
