@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
 
 	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
@@ -159,17 +160,20 @@ func (c *classifier) open() error {
 
 // adopt opens the classifier of an earlier agent through its filters, if it is of the same build.
 func (c *classifier) adopt() error {
-	ids := map[string]int{}
-	for name := range c.kernel.owned.Clsact {
-		l, err := c.kernel.link(name)
-		if err != nil {
-			continue
+	ids, found := map[string]int{}, map[string]map[string]int{}
+	err := c.eachFilter(func(name, direction string, f *netlink.BpfFilter) {
+		if f.Name != filterName() {
+			return
 		}
-		for dir, parent := range directions {
-			if f, err := c.filter(l, parent); err == nil && f != nil && f.Name == filterName() {
-				ids[dir] = f.Id
-			}
+		if found[name] == nil {
+			found[name] = map[string]int{}
 		}
+		if found[name][direction] = f.Id; len(found[name]) == len(directions) {
+			ids = found[name] // of one interface: others may have programs with other maps
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("find running classifier: %w", err)
 	}
 	if len(ids) != len(directions) {
 		return nil
@@ -282,7 +286,11 @@ func (c *classifier) prune(s Spec) error {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.kernel.owned.Clsact)) {
+	names, err := c.classified()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if slices.Contains(keep, name) {
 			continue
 		}

@@ -137,6 +137,9 @@ func (k *Kernel) Verify(s Spec) error {
 			return err
 		}
 	}
+	if err := k.verifyNothingElse(s); err != nil {
+		return err
+	}
 	return k.bpf.verify(s)
 }
 

@@ -3,8 +3,6 @@ package kernel
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 )
@@ -22,22 +20,34 @@ func (k *Kernel) held(name string) (held, error) {
 	if err != nil {
 		return held{}, err
 	}
-	h := held{index: l.Attrs().Index, generation: -1}
+	h := held{index: l.Attrs().Index}
 	if h.qdiscs, err = k.conn.qdiscs(h.index); err != nil {
 		return h, err
 	}
 	if h.classes, err = k.conn.classes(h.index); err != nil {
 		return h, err
 	}
-	for _, q := range h.qdiscs {
+	h.root = rootOf(h.qdiscs)
+	h.generation = h.root.generation()
+	return h, nil
+}
+
+// rootOf is the root of an interface's qdiscs; Kind "" where the kernel's default is in place.
+func rootOf(qdiscs []tcObject) (found tcObject) {
+	for _, q := range qdiscs {
 		if q.Parent == root && q.Handle != 0 {
-			h.root = q
+			found = q
 		}
 	}
-	if g := int(h.root.Handle>>16) - handleBase; h.root.Kind == "htb" && (g == 0 || g == 1) {
-		h.generation = g
+	return found
+}
+
+// generation is that of our tree whose root this is; -1 if it is not ours.
+func (o tcObject) generation() int {
+	if g := int(o.Handle>>16) - handleBase; o.Kind == "htb" && (g == 0 || g == 1) {
+		return g
 	}
-	return h, nil
+	return -1
 }
 
 // unmanaged refuses a root scheduler of another program that has children, because they could not be restored.
@@ -141,9 +151,13 @@ func (k *Kernel) verifyPort(name string, port Port) error {
 	return nil
 }
 
-// prunePorts restores the root qdiscs that our schedulers replaced.
+// prunePorts restores the root qdiscs that our schedulers replaced; the kernel's default where there is no record.
 func (k *Kernel) prunePorts(keep map[string]Port) error {
-	for _, name := range slices.Sorted(maps.Keys(k.owned.Roots)) {
+	names, err := k.scheduled()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if _, ok := keep[name]; ok {
 			continue
 		}

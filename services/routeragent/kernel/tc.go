@@ -66,19 +66,27 @@ func (c *conn) classes(index int) ([]tcObject, error) {
 
 // tcDump lists the objects of one interface. The kernel lists the qdiscs of all interfaces, whichever was requested.
 func (c *conn) tcDump(ask, answer, index int) ([]tcObject, error) {
+	all, err := c.tcDumpAll(ask, answer, index)
+	return all[index], err
+}
+
+// allQdiscs are those of all interfaces, by index.
+func (c *conn) allQdiscs() (map[int][]tcObject, error) {
+	return c.tcDumpAll(unix.RTM_GETQDISC, unix.RTM_NEWQDISC, 0)
+}
+
+func (c *conn) tcDumpAll(ask, answer, index int) (map[int][]tcObject, error) {
 	msgs, err := c.dump(ask, tcMsg(index, 0, 0), uint16(answer))
 	if err != nil {
 		return nil, fmt.Errorf("dump qdiscs: %w", err)
 	}
-	var out []tcObject
+	out := map[int][]tcObject{}
 	for _, m := range msgs {
 		o, err := parseTC(m)
 		if err != nil {
 			return nil, err
 		}
-		if o.Index == index {
-			out = append(out, o)
-		}
+		out[o.Index] = append(out[o.Index], o)
 	}
 	return out, nil
 }
