@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/services/routeragent/frr"
 )
 
-// inSync is false while the router lacks something of its configuration. Of the weights 80 and 5 the first is 94117 kbit/s
-// of 100 Mbit/s.
+// inSync is false while the router lacks something of its configuration. Of the weights 80 and 5 the first is 94117
+// kbit/s of 100 Mbit/s.
 const inSync = "/network-instances/network-instance[name=DEFAULT]/agent/state/in-sync"
 
 // breakLSPs is an IGP without adjacencies: no LSP can be made, and what the kernel had of them is gone.

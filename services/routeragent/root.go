@@ -202,8 +202,8 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 	}
 }
 
-// look compares the router with its configuration, repairs it, and returns when to look next. After a change of links or
-// routes more is needed than to compare.
+// look compares the router with its configuration, repairs it, and returns when to look next. After a change of
+// links or routes more is needed than to compare.
 func (a *Agent) look(ctx context.Context, changed bool, wait *time.Duration) time.Duration {
 	before := a.store.Drift()
 	if !changed && before == nil && a.store.Check(ctx) == nil {

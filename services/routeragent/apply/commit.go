@@ -104,10 +104,10 @@ func (s *Store) Extend(id string, d time.Duration) error {
 	return nil
 }
 
-// rollback returns to the configuration before the waiting commit; the caller holds writer. It is in force from then on,
-// whatever the router cannot do of it now: without a port, an LSP or FRR, that is drift, which Reconcile repairs. The
-// journal is written afterwards and may be late: until then it says that the commit waits, and a start from it rolls
-// back, too.
+// rollback returns to the configuration before the waiting commit; the caller holds writer. It is in force from
+// then on, whatever the router cannot do of it now: without a port, an LSP or FRR, that is drift, which Reconcile
+// repairs. The journal is written afterwards and may be late: until then it says that the commit waits, and a start
+// from it rolls back, too.
 func (s *Store) rollback(ctx context.Context) {
 	s.mu.Lock()
 	p := *s.pending

@@ -58,9 +58,9 @@ const (
 	renewAfter = time.Second
 )
 
-// Converge brings the router as near to a plan as it can, after a rollback or a start, or to repair it. What cannot be
-// made, such as an LSP without a path, keeps nothing else from it: a policer may be what cuts the LSP off. Packets of an
-// LSP that is not there take the IGP's path. The error names all that the router lacks.
+// Converge brings the router as near to a plan as it can, after a rollback or a start, or to repair it. What cannot
+// be made, such as an LSP without a path, keeps nothing else from it: a policer may be what cuts the LSP off.
+// Packets of an LSP that is not there take the IGP's path. The error names all that the router lacks.
 func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	e.made = nil
 	if err := e.Features.Require(p.Kernel); err != nil {
@@ -85,11 +85,11 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	return errors.Join(err, p.Lacks())
 }
 
-// Change is the way to a plan after an edit of the configuration, make before break: it adds LSPs, rules and schedulers,
-// switches the classifier that steers packets into them, and then removes what is no longer used. It ends with the first
-// error, after which the former plan is to be converged to. If the LSPs are those that were made last, and the kernel
-// still follows them, FRR is not asked: that takes a slow router half a second. Labels that changed meanwhile are found
-// by the Converge that follows each change of links.
+// Change brings the router to a plan after an edit of the configuration, make before break: it adds LSPs, rules and
+// schedulers, switches the classifier that steers packets into them, and then removes what is no longer used. It
+// ends with the first error, after which the former plan is to be converged to. If the LSPs are those that were
+// made last, and the kernel still follows them, FRR is not asked: that takes a slow router half a second. Labels
+// that changed meanwhile are found by the Converge that follows each change of links.
 func (e *Engine) Change(ctx context.Context, p intent.Plan) error {
 	if err := e.Features.Require(p.Kernel); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (e *Engine) steer(p intent.Plan) error {
 	return e.Kernel.Prune(p.Kernel)
 }
 
-// Check compares the kernel and FRR with a plan. It changes nothing. FRR is asked because its kernel routes outlive an
-// LSP that was lost with the daemon that kept it: they would stay as they are when paths change.
+// Check compares the kernel and FRR with a plan. It changes nothing. FRR is asked because its kernel routes outlive
+// an LSP that was lost with the daemon that kept it: they would stay as they are when paths change.
 func (e *Engine) Check(ctx context.Context, p intent.Plan) error {
 	if err := e.Kernel.Verify(p.Kernel); err != nil {
 		return err

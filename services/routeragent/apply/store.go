@@ -95,7 +95,8 @@ func (s *Store) Recover(ctx context.Context) error {
 		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
 		r = record{Config: r.Pending.Config, IDs: r.Pending.IDs}
 	}
-	// The configuration is kept although the router may not take it yet: FRR may be starting, or an interface be missing.
+	// The configuration is kept although the router may not take it yet: FRR may be starting, or an interface be
+	// missing.
 	s.restore(ctx, r.Config, r.IDs)
 	s.keep() // a start from the journal as it is comes here again
 	return nil
