@@ -39,8 +39,8 @@ func TestFiltersGoFromAClsactOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// Without the record of what was replaced, what is ours is found by its mark. The kernel's default takes the scheduler's
-// place.
+// Without the record of what was replaced, what is ours is found by its mark. The kernel's default takes the
+// scheduler's place.
 func TestWhatIsOursIsFoundWithoutTheRecord(t *testing.T) {
 	r := labtest.NewRouter(t)
 	k := open(t, r, t.TempDir())
