@@ -200,8 +200,8 @@ func TestARestoredCircuitDisplaces(t *testing.T) {
 	}
 }
 
-// Of two circuits that lost the same link, the first takes what the second has elsewhere: the second is over when its own
-// turn comes, and nothing is looked for.
+// Of two circuits that lost the same link, the first takes what the second has elsewhere: the second is over when its
+// own turn comes, and nothing is looked for.
 func TestARestoredCircuitDisplacesOneThatLostTheSameLink(t *testing.T) {
 	w := newWorld(t)
 	w.displacing(0)

@@ -52,8 +52,8 @@ func (b *book) relocate(is *circuitsv1.Record, g, back *admit.Grant) (start, end
 	return start, g.Slots[len(g.Slots)-1].End
 }
 
-// startOf is when a circuit with other slots begins: where they begin as before, when it did, for it may be booked ahead
-// of its start.
+// startOf is when a circuit with other slots begins: where they begin as before, when it did, for it may be booked
+// ahead of its start.
 func startOf(was *circuitsv1.Record, slots []admit.Slot) int64 {
 	if first := grantOf(was).Slots; len(first) > 0 && first[0].Start == slots[0].Start {
 		return was.GetLife().GetStart()

@@ -29,8 +29,8 @@ func (r Request) key() string { return claimsPrefix + r.Project + "/" + r.ID }
 
 // EnterAll books what decide answers, all in one transaction or none, and returns the records. decide is called while
 // neither the book nor the mirror changes, and again if another replica booked meanwhile; its error is returned as it
-// is. A request that was made before gets the records that it got then. After any other error they may be booked or not:
-// the same request again tells.
+// is. A request that was made before gets the records that it got then. After any other error they may be booked or
+// not: the same request again tells.
 func (l *Ledger) EnterAll(ctx context.Context, r Request, decide func() ([]*circuitsv1.Record, error)) ([]*circuitsv1.Record, error) {
 	return l.EnterBeside(ctx, r, func() (records, others []*circuitsv1.Record, err error) {
 		records, err = decide()
