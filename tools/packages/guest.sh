@@ -44,9 +44,9 @@ in_root() {
 }
 
 end() {
-  kill -KILL "$outer" 2>/dev/null
-  wait "$outer" 2>/dev/null
+  kill -KILL "$outer" 2>/dev/null || true
+  wait "$outer" 2>/dev/null || true
   while [ -s "$group/cgroup.procs" ]; do sleep 0.1; done
-  find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null
-  rm -f "$log"
+  find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null || true
+  rm -f "$log" "$log.before"
 }
