@@ -179,7 +179,7 @@ func TestWhenAQueueStandsFull(t *testing.T) {
 			s := steady(20, 8e9, 1e9)
 			s.FullSince = noon.Add(-long)
 			s, lasting := l.full(s, Sample{At: noon, Capacity: line, Alpha: c.alpha, Beta: c.beta})
-			if lasting != (c.full && long == 2*l.Settle) || s.FullSince.IsZero() == c.full || s.FreeSince.IsZero() != c.full {
+			if lasting != (c.full && long == 2*l.Settle) || !s.FullSince.Equal(noon.Add(-long)) || s.FreeSince.IsZero() != c.full {
 				t.Errorf("%s, for %v: lasting %v, full since %v, free since %v", c.name, long, lasting, s.FullSince, s.FreeSince)
 			}
 		}
@@ -224,12 +224,13 @@ func TestWhatAdapts(t *testing.T) {
 		{"not full after a try", false, true, 1.6e9, false},
 	} {
 		s := steady(20, 8e9, 2e9)
-		s.Probed, s.FreeSince = c.probed, noon.Add(-every)
+		s.Probed = c.probed
 		s.Beta.Season[slotOf(noon)%Slots] = Quarter{Mean: c.ahead, Days: 1}
 		alpha := 8e9
 		if c.full {
 			s.FullSince = noon.Add(-time.Hour)
 		} else {
+			s.FreeSince = noon.Add(-every)
 			alpha = 1e9
 		}
 		s, d := l.Decide(s, sample(noon, alpha, 2e9))
@@ -262,6 +263,33 @@ func TestARaiseForAFullQueueIsATry(t *testing.T) {
 		if got.Probed != c.probed || got.Share != 30 || !got.Since.Equal(noon) || !got.ShortSince.IsZero() || len(got.Moved) != 1 || !got.Moved[0].Equal(noon) {
 			t.Errorf("%+v: %+v", c, got)
 		}
+	}
+}
+
+// A move takes a while, in which one router after another has it: what the queue was when it was asked for counts.
+func TestATryIsOneThatWasAskedForWhileTheQueueWasFull(t *testing.T) {
+	l := even()
+	for _, c := range []struct {
+		name   string
+		full   time.Duration // before it was free again
+		asked  time.Duration // after which it was free
+		probed bool
+	}{
+		{"asked for while it was full", 2 * l.Settle, ns, true},
+		{"asked for when it was free again", 2 * l.Settle, 0, false},
+		{"full for a moment", 2*l.Settle - ns, ns, false},
+	} {
+		s := steady(20, 8e9, 2e9)
+		s.FreeSince = noon.Add(-10 * time.Minute)
+		s.FullSince = s.FreeSince.Add(-c.full)
+		if got := l.Applied(s, Decision{Rule: RaiseAhead, Share: 30, At: s.FreeSince.Add(-c.asked)}, noon); got.Probed != c.probed {
+			t.Errorf("%s: probed %v", c.name, got.Probed)
+		}
+	}
+	s := steady(20, 8e9, 2e9)
+	s.FullSince, s.FreeSince = noon.Add(-day), noon.Add(-time.Hour)
+	if s, lasting := l.full(s, sample(noon, 8e9, 2e9)); lasting || !s.FullSince.Equal(noon) || !s.FreeSince.IsZero() {
+		t.Errorf("full again: lasting %v, since %v", lasting, s.FullSince)
 	}
 }
 

@@ -39,7 +39,7 @@ const day = 24 * time.Hour
 // Decide takes a sample and decides. It moves nothing: Applied does, once a move is in force.
 func (l Law) Decide(s State, x Sample) (State, Decision) {
 	s.Moved = slices.DeleteFunc(slices.Clone(s.Moved), func(t time.Time) bool { return x.At.Sub(t) >= day })
-	d := Decision{Share: s.Share}
+	d := Decision{Share: s.Share, At: x.At}
 	if !usable(x) || !x.At.After(s.Alpha.Seen) {
 		d.Rule, d.Why = Missing, "no new sample of the port: the share stays"
 		return s, d
@@ -82,19 +82,17 @@ func percent(v, of float64) float64 { return 100 * v / of }
 // The port is busy, and beta's queue has what it is guaranteed and no more, from these shares on.
 const nearly = 0.95
 
-// full notes since when beta's queue has stood full, or not, while it loses less than a load loses that does not adapt.
+// full notes since when beta's queue has stood full, or has not, while it loses less than a load loses that does not adapt.
 // It reports one that has stood full for long enough that no burst was the cause.
 func (l Law) full(s State, x Sample) (State, bool) {
 	guaranteed := float64(s.Share) / 100 * x.Capacity
 	busy := x.Alpha.Sent+x.Beta.Sent >= nearly*x.Capacity
 	if busy && x.Beta.Sent >= nearly*guaranteed && x.Beta.Sent <= guaranteed/nearly && x.Beta.Loss() < l.MaxLoss {
-		s.FreeSince = time.Time{}
-		if s.FullSince.IsZero() {
-			s.FullSince = x.At
+		if s.FullSince.IsZero() || !s.FreeSince.IsZero() {
+			s.FullSince, s.FreeSince = x.At, time.Time{}
 		}
 		return s, x.At.Sub(s.FullSince) >= 2*l.Settle
 	}
-	s.FullSince = time.Time{}
 	if s.FreeSince.IsZero() {
 		s.FreeSince = x.At
 	}
@@ -171,11 +169,23 @@ func (l Law) lower(s State, x Sample, d Decision, most float64) Decision {
 func (l Law) Applied(s State, d Decision, at time.Time) State {
 	if d.Rule == RaiseNow || d.Rule == RaiseAhead {
 		// A raise for a full queue is a try: if that one is full as well, there is no second.
-		s.Probed = s.Probed || !s.FullSince.IsZero() && at.Sub(s.FullSince) >= 2*l.Settle
+		s.Probed = s.Probed || l.wasFull(s, d.At, at)
 	}
 	s.Share, s.Since, s.ShortSince = d.Share, at, time.Time{}
 	s.Moved = append(slices.Clone(s.Moved), at)
 	return s
+}
+
+// wasFull reports whether the queue stood full at a time between the request for a move and the move's coming into
+// force. A router that has the new share already lets more through meanwhile, so that the queue seems free by its end.
+func (l Law) wasFull(s State, asked, at time.Time) bool {
+	if s.FullSince.IsZero() || !s.FreeSince.IsZero() && !s.FreeSince.After(asked) {
+		return false
+	}
+	if !s.FreeSince.IsZero() {
+		at = s.FreeSince
+	}
+	return at.Sub(s.FullSince) >= 2*l.Settle
 }
 
 // GivenUp is the state after a move that came to nothing: the next one has to wait as if it had come.

@@ -113,8 +113,8 @@ type State struct {
 	Moved []time.Time
 	// ShortSince is since when beta has had less room than Guard; zero: it has more.
 	ShortSince time.Time
-	// Probed: the share was raised for a full queue that lost hardly anything. FullSince is since when it is full,
-	// FreeSince since when it is not; one of them is zero.
+	// Probed: the share was raised for a full queue that lost hardly anything. FullSince is since when it is full, or
+	// when it was last; FreeSince is since when it is not full any more, zero while it is.
 	Probed               bool
 	FullSince, FreeSince time.Time
 	Alpha, Beta          Course
@@ -123,6 +123,8 @@ type State struct {
 // Decision is what a step comes to.
 type Decision struct {
 	Rule Rule
+	// At is when it was made, or asked for.
+	At time.Time
 	// Share is what beta should be guaranteed: State.Share unless Rule moves.
 	Share int
 	// Demand and Ahead are beta's, now and the highest forecast that counted, percent of the port.

@@ -77,10 +77,9 @@ type Follower struct {
 
 // Next takes the new samples of a port and decides.
 func (f Follower) Next(l split.Law, in Input) (Follower, Verdict) {
-	f.State = adopt(l, f.State, in.Past)
-	f.last.Share = f.State.Share
 	decided := false
 	for _, x := range in.Samples {
+		f.State = adopt(l, f.State, in.Past, x.At)
 		var d split.Decision
 		f.State, d = l.Decide(f.State, x)
 		if d.Rule == split.Missing {
@@ -88,21 +87,12 @@ func (f Follower) Next(l split.Law, in Input) (Follower, Verdict) {
 		}
 		f.Newest, f.last, decided = x, d, true
 	}
-	return f, f.judge(l, in, decided)
-}
-
-// adopt is the state with what change sets did since.
-func adopt(l split.Law, s split.State, p Past) split.State {
-	if s.Share != 0 && p.Share != s.Share {
-		rule := split.Lower
-		if p.Share > s.Share {
-			rule = split.RaiseAhead
-		}
-		s = l.Applied(s, split.Decision{Rule: rule, Share: p.Share}, p.Since)
+	before := f.State.Share
+	f.State = adopt(l, f.State, in.Past, in.Now)
+	if f.State.Share != before {
+		f.last, decided = split.Decision{Rule: split.Keep, Share: f.State.Share, Why: "it came into force after the newest sample"}, false
 	}
-	s.Share, s.Moved = p.Share, p.Asked
-	s.Since = later(p.Since, p.GaveUp)
-	return s
+	return f, f.judge(l, in, decided)
 }
 
 // judge puts what speaks against a request beside the law's decision. Without a new sample nothing is requested: the

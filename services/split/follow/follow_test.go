@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/internal/split"
 )
 
@@ -23,15 +25,66 @@ func TestAShareThatCameIntoForce(t *testing.T) {
 		before, after int
 		probed, waits bool
 	}{
-		{"the first that is seen", 0, 30, false, true},
+		{"the first that is seen, and no sample was taken before it", 0, 30, true, true},
 		{"the same", 30, 30, false, true},
 		{"a raise", 30, 40, true, false},
 		{"a reduction", 40, 30, false, false},
 	} {
 		s := split.State{Share: c.before, ShortSince: ago(2), FullSince: ago(2)}
-		s = adopt(split.Default(), s, Past{Share: c.after, Since: ago(1)})
+		s = adopt(split.Default(), s, Past{Share: c.after, Since: ago(1)}, noon)
 		if s.Share != c.after || s.Probed != c.probed || s.ShortSince.IsZero() == c.waits || s.Since != ago(1) {
 			t.Errorf("%s: %+v", c.name, s)
 		}
+	}
+}
+
+// full are samples of a port whose queue is full at a share, a minute apart, up to a time.
+func full(share float64, n int, to time.Time) (out []split.Sample) {
+	for i := range n {
+		beta := share / 100 * line
+		out = append(out, split.Sample{At: to.Add(-time.Duration(n-1-i) * time.Minute), Capacity: line, Alpha: split.Load{Sent: line - beta}, Beta: split.Load{Sent: beta}})
+	}
+	return out
+}
+
+// TestARestartIsNoNewTry: the counters of days are looked at once more, and say what they said.
+func TestARestartIsNoNewTry(t *testing.T) {
+	raised := manners.PastOf([]Change{change("a", 2, 25, InForce)}, ge1, 20, noon)
+	for _, c := range []struct {
+		name    string
+		past    Past
+		samples []split.Sample
+		rule    split.Rule
+	}{
+		{"from before the raise on", raised, append(full(20, 60, ago(2)), full(25, 119, noon)...), split.Adapts},
+		{"from after the raise on", raised, full(25, 60, noon), split.Adapts},
+		{"nobody raised it", Past{Share: 25}, full(25, 60, noon), split.RaiseAhead},
+		{"it was raised for a queue that was not full", raised, append(full(15, 60, ago(2)), full(25, 119, noon)...), split.RaiseAhead},
+	} {
+		f, v := Follower{}.Next(split.Default(), Input{Now: noon, Mode: Apply, Past: c.past, Samples: c.samples, Stale: time.Hour})
+		if v.Rule != c.rule || v.Request != (c.rule != split.Adapts) {
+			t.Errorf("%s: %s, probed %v, request %v: %s", c.name, v.Rule, f.State.Probed, v.Request, v.Why)
+		}
+	}
+}
+
+// TestACanaryIsOneTry: routers have a share for minutes before its change set is in force.
+func TestACanaryIsOneTry(t *testing.T) {
+	running := Change{ID: "a", Ours: true, Created: noon, Outcome: Running, Splits: map[Port]int{ge1: 25}}
+	inForce := running
+	inForce.Outcome, inForce.Forced = InForce, noon.Add(4*time.Minute+time.Second)
+	var f Follower
+	next := func(at time.Time, samples []split.Sample, changes ...Change) {
+		f, _ = f.Next(split.Default(), Input{Now: at, Mode: Apply, Past: manners.PastOf(changes, ge1, 20, at), Samples: samples, Stale: time.Hour})
+	}
+	next(noon, full(20, 4, noon))
+	next(noon.Add(4*time.Minute), full(25, 4, noon.Add(4*time.Minute)), running)
+	if next(inForce.Forced, nil, inForce); !f.State.Probed || f.State.Share != 25 {
+		t.Errorf("probed %v at %d %%", f.State.Probed, f.State.Share)
+	}
+	var again Follower
+	again, _ = again.Next(split.Default(), Input{Now: inForce.Forced, Past: manners.PastOf([]Change{inForce}, ge1, 20, inForce.Forced), Samples: append(full(20, 4, noon), full(25, 4, noon.Add(4*time.Minute))...)})
+	if diff := cmp.Diff(f.State, again.State); diff != "" {
+		t.Errorf("after a restart (-before +after):\n%s", diff)
 	}
 }

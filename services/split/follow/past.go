@@ -46,6 +46,8 @@ type Past struct {
 	// Share is what beta is guaranteed, since when: zero, where no change set moved it.
 	Share int
 	Since time.Time
+	// Steps are the shares that it had, oldest first; none: Share since ever, as far as is known.
+	Steps []Step
 	// Asked are the moves of the last 24 hours that were requested, oldest first, whatever became of them.
 	Asked []time.Time
 	// GaveUp is when the last of them came to nothing; zero: none did.
@@ -77,6 +79,7 @@ func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) P
 	if last != nil {
 		p.Share = shareOf(last, port, usual)
 	}
+	p.Steps = stepsOf(changes, port, usual)
 	failures := 0
 	for i := range changes {
 		c := &changes[i]

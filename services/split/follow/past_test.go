@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +115,36 @@ func TestSplitsInForce(t *testing.T) {
 	}
 	if got := SplitsAt([]Change{recent, old}, ago(4)); got != nil {
 		t.Errorf("before the first: %v", got)
+	}
+}
+
+func TestTheSharesThatAPortHad(t *testing.T) {
+	early := change("c", 6, 35, InForce)
+	early.Forced = ago(1)
+	for _, c := range []struct {
+		name    string
+		changes []Change
+		steps   string
+	}{
+		{"none", nil, "5"},
+		{"one", []Change{change("a", 2, 30, InForce)}, "5 30@2"},
+		{"one that failed", []Change{change("a", 2, 30, Failed)}, "5"},
+		{"two, and one that leaves it as it is", []Change{change("a", 3, 30, InForce), change("b", 2, 30, InForce), change("c", 1, 40, InForce)}, "5 30@3 40@1"},
+		{"one rolled back", []Change{change("a", 8, 20, InForce), undone(change("b", 3, 30, Undone), 2)}, "5 20@8 30@3 20@2"},
+		{"the first rolled back, which was not in force any more", []Change{undone(change("a", 8, 20, Undone), 1), change("b", 3, 30, InForce)}, "5 20@8 30@3"},
+		{"all rolled back", []Change{undone(change("a", 8, 20, Undone), 1)}, "5 20@8 5@1"},
+		{"one that came late is of what was before", []Change{early, change("d", 5, 40, InForce)}, "5 40@5"},
+	} {
+		var got []string
+		for _, s := range manners.PastOf(c.changes, ge1, 5, noon).Steps {
+			if s.Since.IsZero() {
+				got = append(got, fmt.Sprint(s.Share))
+				continue
+			}
+			got = append(got, fmt.Sprintf("%d@%.0f", s.Share, noon.Sub(s.Since).Hours()))
+		}
+		if steps := strings.Join(got, " "); steps != c.steps {
+			t.Errorf("%s: %s, want %s", c.name, steps, c.steps)
+		}
 	}
 }
