@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (c *Component) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var fresh []*going
+	var fresh, within []*going
 	var errs []error
 	for i := range due {
 		g := &due[i]
@@ -49,15 +50,25 @@ func (c *Component) flush(ctx context.Context) error {
 				continue
 			}
 		}
+		if g.stored.GetCircuit() != "" {
+			within = append(within, g)
+			continue
+		}
 		errs = append(errs, c.storeNow(ctx, g, force))
 	}
-	c.look(ctx, fresh)
-	for _, g := range fresh {
+	for _, g := range c.look(ctx, fresh, within) {
+		was := g.stored.GetState()
 		if err := c.storeNow(ctx, g, force); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		c.announce(ctx, g)
+		switch is := g.stored.GetState(); {
+		case was == alphav1.NowState_NOW_STATE_UNSPECIFIED:
+			c.announce(ctx, g)
+			c.metrics.online.alarm.Observe(c.deps.Now().Sub(g.stored.GetBegan().AsTime()).Seconds())
+		case was != is && is == alphav1.NowState_NOW_STATE_UNIDENTIFIED:
+			c.announce(ctx, g)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -86,15 +97,24 @@ func (c *Component) adopt(ctx context.Context, g *going) (found bool, err error)
 	return true, nil
 }
 
-// look finds out what is beside pairs that are new: their routers' ports, and the circuits they are within.
-func (c *Component) look(ctx context.Context, fresh []*going) {
-	if len(fresh) == 0 {
-		return
+// look finds out what is beside pairs that are new, and beside those of which a flow is within no circuit any more:
+// their routers' ports, and the circuits they are within. It returns all that it was given.
+func (c *Component) look(ctx context.Context, fresh, within []*going) []*going {
+	all := slices.Concat(fresh, within)
+	if len(all) == 0 {
+		return nil
 	}
-	within := c.withinCircuits(ctx, fresh)
+	circuits, said := c.withinCircuits(ctx, all)
 	ports := map[string][]*alphav1.PortNow{}
-	for _, g := range fresh {
-		g.stored = &alphav1.AlphaNow{Circuit: within[g.pair.Key.ID()]}
+	for _, g := range all {
+		circuit := circuits[g.pair.Key.ID()]
+		if g.stored.GetCircuit() != "" && (circuit != "" || !said) {
+			continue // as it was; where services/circuits does not answer, a circuit is not over
+		}
+		m := &alphav1.AlphaNow{}
+		proto.Merge(m, g.stored)
+		m.Circuit, m.Router, m.Ports = circuit, "", nil
+		g.stored = m
 		d, known := c.deps.Inventory.ByExporter(g.pair.Key.Exporter)
 		if !known {
 			continue
@@ -104,15 +124,17 @@ func (c *Component) look(ctx context.Context, fresh []*going) {
 		}
 		g.stored.Router, g.stored.Ports = d.Name, ports[d.Name]
 	}
+	return all
 }
 
-// withinCircuits has the circuit of each pair, by id, all flows of which arrive within one.
-func (c *Component) withinCircuits(ctx context.Context, fresh []*going) map[string]string {
+// withinCircuits has the circuit of each pair, by id, all flows of which arrive within one, and reports whether
+// services/circuits said so.
+func (c *Component) withinCircuits(ctx context.Context, pairs []*going) (out map[string]string, said bool) {
 	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
 	defer cancel()
 	o := order{rule: c.cfg.Rule, to: c.deps.Now()}
 	in := detect.Input{}
-	for _, g := range fresh {
+	for _, g := range pairs {
 		for _, e := range g.pair.Evidence {
 			in.Sums = append(in.Sums, detect.Sum{Exporter: g.pair.Key.Exporter, Flow: e.Flow, Start: e.Start, Bytes: e.Bytes, LastRecordEnd: e.LastRecordEnd})
 			if o.from.IsZero() || e.Start.Before(o.from) {
@@ -124,7 +146,7 @@ func (c *Component) withinCircuits(ctx context.Context, fresh []*going) map[stri
 	if away != "" || err != nil {
 		c.deps.Log.WarnContext(ctx, "not known whether flows that are alpha now arrive within circuits", "reason", away, "error", err)
 	}
-	out := map[string]string{}
+	out = map[string]string{}
 	for _, w := range within {
 		out[w.GetPair().GetId()] = w.GetCircuit()
 	}
@@ -133,7 +155,7 @@ func (c *Component) withinCircuits(ctx context.Context, fresh []*going) map[stri
 			delete(out, key.ID())
 		}
 	}
-	return out
+	return out, away == "" && err == nil
 }
 
 // storeNow writes a pair, unless another replica did since it was read: then it is read again at the next attempt.
@@ -172,7 +194,6 @@ func (c *Component) announce(ctx context.Context, g *going) {
 	default:
 		c.events.PublishDetail(ctx, events.AlphaUnidentified, p.GetId(), fmt.Sprintf("%s, and no pair in force has it. %s", text, beside(m)), portLines(m.GetPorts()))
 	}
-	c.metrics.online.alarm.Observe(c.deps.Now().Sub(m.GetBegan().AsTime()).Seconds())
 }
 
 // uncertain says what may be wrong with the evidence.

@@ -209,6 +209,46 @@ func TestFlowsOfPairsInForceAndOfCircuitsAreNoAlarm(t *testing.T) {
 	}
 }
 
+// TestFlowsThatLeaveTheirCircuitAreAnAlarm: a pair is within a circuit as long as all its flows are.
+func TestFlowsThatLeaveTheirCircuitAreAnAlarm(t *testing.T) {
+	for _, c := range []struct {
+		name, dst string
+		ends      time.Duration
+		down      bool
+		want      string
+	}{
+		{"another flow of the pair has no circuit", "10.3.0.10", time.Hour, false, "unidentified"},
+		{"the circuit ends, and its flow goes on", "10.3.0.9", time.Minute, false, "unidentified"},
+		{"it goes on within the circuit", "10.3.0.9", time.Hour, false, "in-circuit"},
+		{"nobody says which circuits there are", "10.3.0.10", time.Hour, true, "in-circuit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLive(t, nil)
+			m := booked("c-1", "wr", "10.1.0.5/32", "10.3.0.9/32", active, released)
+			m.History[1].Time = timestamppb.New(noon.Add(c.ends))
+			l.bookings.list = []*circuitsv1.Circuit{m}
+			l.send(t, part("10.3.0.9", 0, 3e9))
+			l.shows(t, "in-circuit 10.3.0.0/24 3000000000")
+			l.raised(t, "alpha-now")
+			l.bookings.mu.Lock()
+			l.bookings.down = c.down
+			l.bookings.mu.Unlock()
+			for i := range 2 {
+				at := time.Duration(i+1) * time.Minute
+				l.clock.set(noon.Add(at + time.Minute))
+				l.send(t, part(c.dst, at, uint64(4e9+i)))
+				l.shows(t, fmt.Sprintf("%s 10.3.0.0/24 %d", c.want, int(4e9)+i))
+			}
+			if c.want == "unidentified" {
+				l.raised(t, "alpha-now", "alpha-unidentified")
+				if m := l.alphaNow(t).GetPairs()[0]; m.GetCircuit() != "" || m.GetRouter() != "wr" || !m.GetBegan().AsTime().Equal(noon.Add(time.Minute)) {
+					t.Errorf("got %v", m)
+				}
+			}
+		})
+	}
+}
+
 func TestOneClickRedirects(t *testing.T) {
 	l := newLive(t, nil)
 	// A pair whose last flow was long ago: only a nightly run may decide that it has aged out.
