@@ -110,6 +110,18 @@ var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 // new one is up before the rules leave the old one.
 func LSPName(d Demand, path Path) string {
 	sum := sha256.Sum256(fmt.Append(nil, path.Segments))
-	ends := unfit.ReplaceAllString(strings.ToLower(d.From+"-"+d.To), "-")
-	return fmt.Sprintf("te-lsp-%s-%s", ends, hex.EncodeToString(sum[:3]))
+	return fmt.Sprintf("te-lsp-%s-%s", endsText(d.From, d.To), hex.EncodeToString(sum[:3]))
+}
+
+// endsText is short enough for a name to have 64 characters at most, which is Junos' bound: before it comes "te-lsp-",
+// behind it a hash of six digits and the number of a set.
+func endsText(from, to string) string {
+	const most = 46
+	text := unfit.ReplaceAllString(strings.ToLower(from+"-"+to), "-")
+	if len(text) <= most {
+		return text
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", from, to))
+	hash := hex.EncodeToString(sum[:3])
+	return text[:most-len(hash)-1] + "-" + hash
 }

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -74,5 +75,23 @@ func TestBufferAndShares(t *testing.T) {
 	}
 	if got := plan.BufferBytes(units.Rate(0), plan.Queues[0]); got != 0 {
 		t.Errorf("a port of unknown speed has a buffer of %d bytes", got)
+	}
+}
+
+// Names of LSPs and sets have at most 64 characters, with the number that a set may get, and differ where ends do.
+func TestNamesOfRoutersWithLongNames(t *testing.T) {
+	long := strings.Repeat("pop-in-a-city-", 4)
+	policy := document.Policy{Redirect: []document.Redirect{{Queue: "bulk", LSP: &document.LSP{}}}}
+	seen := map[string]bool{}
+	for _, ends := range [][2]string{{"wr", "er"}, {long + "1", "er"}, {long + "1", long + "2"}, {long + "1", long + "3"}, {long + "2", long + "1"}} {
+		for _, name := range []string{
+			compile.LSPName(compile.Demand{From: ends[0], To: ends[1]}, compile.Path{}),
+			compile.SetName(policy, compile.Pair{Ingress: ends[0], Egress: ends[1]}) + "-99",
+		} {
+			if len(name) > 64 || seen[name] {
+				t.Errorf("%s has %d characters, taken before: %v", name, len(name), seen[name])
+			}
+			seen[name] = true
+		}
 	}
 }

@@ -120,8 +120,7 @@ func SetName(policy document.Policy, p Pair) string {
 		number++
 	}
 	sum := sha256.Sum256(fmt.Append(nil, paths, number))
-	ends := unfit.ReplaceAllString(strings.ToLower(p.Ingress+"-"+p.Egress), "-")
-	return fmt.Sprintf("te-set-%s-%s", ends, hex.EncodeToString(sum[:3]))
+	return fmt.Sprintf("te-set-%s-%s", endsText(p.Ingress, p.Egress), hex.EncodeToString(sum[:3]))
 }
 
 // pathsWanted is what a rule says of its paths, but for their weights and order.
