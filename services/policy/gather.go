@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -17,26 +18,46 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// gather asks the other services for everything the compiler needs.
+// attempts is how often a plan is begun anew where the topology changes while it is made.
+const attempts = 3
+
+// gather asks the other services for everything the compiler needs, of one topology: paths of another one would leave
+// pairs out, and a plan without them takes their rules off routers.
 func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Input, error) {
-	in := compile.Input{Policy: *p}
-	graph, err := c.topology(ctx, &in)
-	if err != nil {
-		return in, err
+	for range attempts {
+		in := compile.Input{Policy: *p}
+		before, err := c.topology(ctx)
+		if err != nil {
+			return in, err
+		}
+		if err := c.gatherOn(ctx, before, &in); err != nil {
+			return in, err
+		}
+		after, err := c.topology(ctx)
+		if err != nil {
+			return in, err
+		}
+		after.Time, after.Source = before.Time, before.Source
+		if reflect.DeepEqual(before, after) && in.Known() {
+			return in, nil
+		}
 	}
-	if err := c.alphaPairs(ctx, graph, &in); err != nil {
-		return in, err
+	return compile.Input{}, connect.NewError(connect.CodeUnavailable,
+		fmt.Errorf("nothing is planned, for the topology changed each of the %d times that it was looked at; try again when it has settled, see `millrace paths show`", attempts))
+}
+
+func (c *Component) gatherOn(ctx context.Context, snapshot topo.Snapshot, in *compile.Input) error {
+	graph := topo.NewGraph(snapshot)
+	if len(graph.Nodes()) == 0 {
+		return connect.NewError(connect.CodeUnavailable, errors.New("the topology is empty; wait until a router was reached, see `millrace paths show`"))
 	}
-	if err := c.betweenPairs(ctx, graph, &in); err != nil {
-		return in, err
+	in.Routers, in.Links = c.networkFromGraph(graph)
+	for _, ask := range []func(context.Context, *topo.Graph, *compile.Input) error{c.alphaPairs, c.betweenPairs, c.ecmp, c.paths, c.circuits} {
+		if err := ask(ctx, graph, in); err != nil {
+			return err
+		}
 	}
-	if err := c.ecmp(ctx, &in); err != nil {
-		return in, err
-	}
-	if err := c.paths(ctx, graph, &in); err != nil {
-		return in, err
-	}
-	return in, c.circuits(ctx, &in)
+	return nil
 }
 
 func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compile.Input) error {
@@ -98,7 +119,7 @@ func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile
 }
 
 // ecmp requests the equal-cost paths of pairs that stay on the IGP's.
-func (c *Component) ecmp(ctx context.Context, in *compile.Input) error {
+func (c *Component) ecmp(ctx context.Context, _ *topo.Graph, in *compile.Input) error {
 	in.ECMP, in.Unreachable = map[compile.RouterPair][]compile.Path{}, map[compile.RouterPair]string{}
 	for _, e := range compile.RouterPairs(in.Policy, in.Pairs) {
 		r, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: e.From, To: e.To}))
@@ -129,21 +150,16 @@ func refusal(err error) (string, bool) {
 	return "", false
 }
 
-func (c *Component) topology(ctx context.Context, in *compile.Input) (*topo.Graph, error) {
+func (c *Component) topology(ctx context.Context) (topo.Snapshot, error) {
 	r, err := c.deps.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
 	if err != nil {
-		return nil, fmt.Errorf("read the topology: %w", err)
+		return topo.Snapshot{}, fmt.Errorf("read the topology: %w", err)
 	}
 	snapshot, err := topo.FromProto(r.Msg.GetSnapshot())
 	if err != nil {
-		return nil, fmt.Errorf("read the topology: %w", err)
+		return topo.Snapshot{}, fmt.Errorf("read the topology: %w", err)
 	}
-	graph := topo.NewGraph(snapshot)
-	if len(graph.Nodes()) == 0 {
-		return nil, connect.NewError(connect.CodeUnavailable, errors.New("the topology is empty; wait until a router was reached, see `millrace paths show`"))
-	}
-	in.Routers, in.Links = c.networkFromGraph(graph)
-	return graph, nil
+	return snapshot, nil
 }
 
 // mapPair finds where the pair enters (the router that exported its flows)

@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/topo"
 	"github.com/millrace/millrace/internal/units"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
@@ -53,7 +54,7 @@ func (c *Component) inForce(ctx context.Context) (out []*circuitsv1.Circuit, err
 }
 
 // circuits adds the circuits in force, each with the segments of its path.
-func (c *Component) circuits(ctx context.Context, in *compile.Input) error {
+func (c *Component) circuits(ctx context.Context, _ *topo.Graph, in *compile.Input) error {
 	list, err := c.inForce(ctx)
 	if err != nil {
 		return err

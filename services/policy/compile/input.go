@@ -10,7 +10,9 @@
 package compile
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +40,32 @@ type Input struct {
 	// that are missing leave their pairs out with the reason in Unreachable.
 	ECMP        map[RouterPair][]Path
 	Unreachable map[RouterPair]string
+}
+
+// Known reports whether every link of a path is one of Links: one that is not is of another topology.
+func (in Input) Known() bool {
+	links := map[string]bool{}
+	for _, l := range in.Links {
+		links[l.ID] = true
+	}
+	known := func(paths ...Path) bool {
+		return !slices.ContainsFunc(paths, func(p Path) bool {
+			return slices.ContainsFunc(p.Links, func(id string) bool { return !links[id] })
+		})
+	}
+	for _, set := range in.Sets {
+		for _, w := range set {
+			if !known(w.Path) {
+				return false
+			}
+		}
+	}
+	for _, paths := range in.ECMP {
+		if !known(paths...) {
+			return false
+		}
+	}
+	return known(slices.Collect(maps.Values(in.Paths))...)
 }
 
 // Router is a node of the topology.

@@ -69,12 +69,16 @@ func (c *compiler) classifyOnECMP(p Pair) string {
 	if len(paths) == 0 {
 		return cmp.Or(c.in.Unreachable[routers], fmt.Sprintf("no path from %s to %s", routers.From, routers.To))
 	}
+	var along [][]Link
 	for _, path := range paths {
 		hops, why := c.hops(path)
 		if why != "" {
 			return why
 		}
-		c.planIngress(c.flowOf(p), "")
+		along = append(along, hops)
+	}
+	c.planIngress(c.flowOf(p), "")
+	for _, hops := range along {
 		c.planBehind(c.flowOf(p), hops, "the shortest paths from "+p.Ingress)
 	}
 	return ""

@@ -86,6 +86,10 @@ func TestPairsWithoutAPathAreLeftOutWithTheReason(t *testing.T) {
 		{"link gone of the path is no longer in the topology", func(in *compile.Input, _ *compile.Pair) {
 			in.ECMP = map[compile.RouterPair][]compile.Path{{From: "wr", To: "er"}: {{Links: []string{"gone"}}}}
 		}},
+		{"link gone of the path is no longer in the topology", func(in *compile.Input, _ *compile.Pair) {
+			r := compile.RouterPair{From: "wr", To: "er"}
+			in.ECMP = map[compile.RouterPair][]compile.Path{r: append(slices.Clone(in.ECMP[r]), compile.Path{Links: []string{"gone"}})}
+		}},
 		{"its router wr is not managed", func(in *compile.Input, p *compile.Pair) {
 			unmanaged(in, "wr")
 			p.Egress = "wr"
@@ -106,7 +110,38 @@ func TestPairsWithoutAPathAreLeftOutWithTheReason(t *testing.T) {
 			if diff := cmp.Diff(got.Skipped, []compile.Skipped{{Pair: "p", Why: c.why}}); diff != "" {
 				t.Errorf("skipped (-got +want):\n%s", diff)
 			}
+			if rules := rulesOf(got, "p"); len(rules) > 0 {
+				t.Errorf("rules of a pair that is left out: %v", rules)
+			}
 		})
+	}
+}
+
+// rulesOf are the rules of a pair on all routers.
+func rulesOf(result compile.Result, pair string) (out []string) {
+	for _, plan := range result.Plans {
+		for _, f := range plan.Filters {
+			for _, r := range f.Rules {
+				if r.Pair == pair {
+					out = append(out, plan.Router+" "+f.Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// A path over a link that is not there is of another topology, whatever it is a path for.
+func TestAPathOfAnotherTopologyIsNotKnown(t *testing.T) {
+	for _, name := range []string{"hntes-redirect", "every-word", "weighted-lsps"} {
+		in := policytest.Read(t, name)
+		if !in.Known() {
+			t.Errorf("%s: not known", name)
+		}
+		in.Links = nil
+		if in.Known() {
+			t.Errorf("%s: known without links", name)
+		}
 	}
 }
 
