@@ -192,25 +192,6 @@ func (s *Store) Last(ctx context.Context, prefix string) (Entry, error) {
 	return s.entry(r.Kvs[0]), nil
 }
 
-// DeleteOthers deletes, in one transaction, every key below prefix except those below keep, which lies below prefix. It
-// does so only while the key guard is at the revision, and returns ErrConflict else.
-func (s *Store) DeleteOthers(ctx context.Context, prefix, keep, guard string, revision int64) error {
-	first, kept := s.root+prefix, s.root+keep
-	r, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(s.root+guard), "=", revision)).
-		Then(
-			clientv3.OpDelete(first, clientv3.WithRange(kept)),
-			clientv3.OpDelete(clientv3.GetPrefixRangeEnd(kept), clientv3.WithRange(clientv3.GetPrefixRangeEnd(first))),
-		).Commit()
-	if err != nil {
-		return fmt.Errorf("delete %s except %s in etcd: %w", prefix, keep, err)
-	}
-	if !r.Succeeded {
-		return fmt.Errorf("%s: %w", guard, ErrConflict)
-	}
-	return nil
-}
-
 // DeleteBelow deletes every key below prefix while the key guard is at the revision, and returns ErrConflict else.
 func (s *Store) DeleteBelow(ctx context.Context, prefix, guard string, revision int64) error {
 	r, err := s.client.Txn(ctx).

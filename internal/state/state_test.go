@@ -66,7 +66,7 @@ func TestStore(t *testing.T) {
 	t.Run("apply that fails writes nothing", func(t *testing.T) { appliesNothing(t, s) })
 	t.Run("list is in key order and stays below its prefix", func(t *testing.T) { lists(t, s) })
 	t.Run("last is the key that sorts last below its prefix", func(t *testing.T) { last(t, s) })
-	t.Run("delete others keeps what is below one prefix", func(t *testing.T) { deletesOthers(t, s) })
+	t.Run("delete below a prefix keeps what is below another", func(t *testing.T) { deletesBelow(t, s) })
 	t.Run("a store within a prefix sees nothing else", func(t *testing.T) { within(t, s) })
 	t.Run("a value of another type is an error", func(t *testing.T) {
 		if _, err := s.Put(t.Context(), "broken", 0, wrapperspb.Bytes([]byte("\xff\xff"))); err != nil { // an Event's first field is text
@@ -194,7 +194,7 @@ func last(t *testing.T, s *state.Store) {
 	}
 }
 
-func deletesOthers(t *testing.T, s *state.Store) {
+func deletesBelow(t *testing.T, s *state.Store) {
 	for _, k := range []string{"runs", "runs/a/1", "runs/b/1", "runs/b/2", "runs/bb/1", "runs/c/1", "runs0"} {
 		if _, err := s.Put(t.Context(), k, 0, value(k)); err != nil {
 			t.Fatal(err)
@@ -204,13 +204,13 @@ func deletesOthers(t *testing.T, s *state.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteOthers(t.Context(), "runs/", "runs/a/", "guard", revision-1); !errors.Is(err, state.ErrConflict) {
+	if err := s.DeleteBelow(t.Context(), "runs/a/", "guard", revision-1); !errors.Is(err, state.ErrConflict) {
 		t.Errorf("error %v while the guard has changed, want ErrConflict", err)
 	}
-	if err := s.DeleteOthers(t.Context(), "runs/", "runs/b/", "guard", revision); err != nil {
+	if err := s.DeleteBelow(t.Context(), "runs/b/", "guard", revision); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(keys(t, s, "runs"), []string{"runs", "runs/b/1", "runs/b/2", "runs0"}); d != "" {
+	if d := cmp.Diff(keys(t, s, "runs"), []string{"runs", "runs/a/1", "runs/bb/1", "runs/c/1", "runs0"}); d != "" {
 		t.Errorf("keys (-got +want):\n%s", d)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -122,12 +123,30 @@ func (m memory) note(ctx context.Context, r remembered, ask []*alphav1.Asked) (r
 	return r, nil
 }
 
-// sweep removes the pairs of all other generations, also those that an interrupted run left, while r is in force. Where
-// another replica's run came between, its pairs are in force, and it has swept.
+// sweep removes the generations that r replaced, and those that interrupted runs left. One whose pairs were written after
+// r was put in force stays: another replica may be about to put it in force. An older one never can be, for a run puts
+// its pairs in force only if nobody has put others in force since it began.
 func (m memory) sweep(ctx context.Context, r remembered) error {
-	err := m.store.DeleteOthers(ctx, keyPairs, keyPairs+r.generation.GetId()+"/", keyCurrent, r.revision)
-	if errors.Is(err, state.ErrConflict) {
-		return nil
+	entries, err := m.store.Keys(ctx, keyPairs)
+	if err != nil {
+		return err
 	}
-	return err
+	over := map[string]bool{r.generation.GetId(): false}
+	for _, e := range entries {
+		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, keyPairs), "/")
+		if _, known := over[id]; !known && e.Revision < r.revision {
+			over[id] = true
+		}
+	}
+	for id, is := range over {
+		if !is {
+			continue
+		}
+		if err := m.store.DeleteBelow(ctx, keyPairs+id+"/", keyCurrent, r.revision); errors.Is(err, state.ErrConflict) {
+			return nil // another run has put its pairs in force, and sweeps
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -151,7 +151,7 @@ func (c *Component) find(ctx context.Context, o order, before remembered) (f fin
 	return f, nil
 }
 
-// pairsFromProto are the pairs as they are stored.
+// pairsFromProto are the stored pairs, in the order of their keys.
 func pairsFromProto(stored []*alphav1.Pair) (out []detect.Pair, err error) {
 	for _, m := range stored {
 		p, err := pairFromProto(m)
@@ -160,6 +160,7 @@ func pairsFromProto(stored []*alphav1.Pair) (out []detect.Pair, err error) {
 		}
 		out = append(out, p)
 	}
+	slices.SortFunc(out, func(a, b detect.Pair) int { return a.Key.Compare(b.Key) })
 	return out, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/state"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -295,6 +296,56 @@ func TestASweepAfterAnotherNightlyRunSweepsNothing(t *testing.T) {
 	}
 	if got := len(one.list(t)); got != 2 {
 		t.Errorf("%d pairs in force, want 2", got)
+	}
+}
+
+// TestASweepLeavesWhatAnotherReplicaIsWriting: that generation may be in force next. What an interrupted run left cannot be.
+func TestASweepLeavesWhatAnotherReplicaIsWriting(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.c.memory()
+	write := func(id string) {
+		t.Helper()
+		if err := m.store.Apply(t.Context(), state.Op{Key: keyPairs + id + "/p", Value: &alphav1.Pair{Id: "p"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("interrupted")
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.nightly(t, nightlyRun())
+	in, err := m.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("other")
+	if err := m.sweep(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.store.Put(t.Context(), keyCurrent, in.revision, &alphav1.Generation{Id: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(r.list(t)); got != 1 {
+		t.Errorf("%d pairs in force, want the other's", got)
+	}
+	if left, err := m.list(t.Context(), "interrupted"); err != nil || len(left) != 0 {
+		t.Errorf("%d left by an interrupted run (%v), want none", len(left), err)
+	}
+}
+
+// TestARunThatFindsNothingNewWritesNoPairs, in whatever order etcd has them.
+func TestARunThatFindsNothingNewWritesNoPairs(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range 5 {
+		r.flow(wr, "10.1.0.5", fmt.Sprintf("10.%d.0.9", i+2), noon, 2e9)
+	}
+	r.nightly(t, nightlyRun())
+	before, err := r.c.memory().read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.nightly(t, nightlyRun())
+	after, err := r.c.memory().read(t.Context())
+	if err != nil || after.generation.GetId() != before.generation.GetId() {
+		t.Errorf("generation %s after %s (%v), want the same", after.generation.GetId(), before.generation.GetId(), err)
 	}
 }
 
