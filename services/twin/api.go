@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -98,8 +100,8 @@ func (c *Component) scenario(ctx context.Context, req *twinv1.PredictRequest) (*
 		return nil, ctx.Err()
 	}
 	out := &twinv1.PredictResponse{Metrics: r.Metrics, PacketHops: uint64(r.Hops)}
-	for phase, needs := range r.Skipped {
-		out.Assumptions = append(out.Assumptions, "phase "+phase+" is left out: it requires "+needs)
+	for _, phase := range slices.Sorted(maps.Keys(r.Skipped)) {
+		out.Assumptions = append(out.Assumptions, "phase "+phase+" is left out: it requires "+r.Skipped[phase])
 	}
 	for _, v := range r.Verdicts {
 		out.Verdicts = append(out.Verdicts, &twinv1.Verdict{Name: v.Name, Got: v.Got, Bound: v.Bound(), Result: v.Result()})

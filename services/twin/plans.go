@@ -2,6 +2,7 @@ package twin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -31,7 +32,12 @@ func (c *Component) plans(ctx context.Context, req *twinv1.PredictRequest) (*twi
 	for _, p := range plans {
 		out.Assumptions = append(out.Assumptions, notSimulated(p)...)
 		for _, port := range p.Ports {
-			if err := c.port(ctx, p, port, loads[portKey{p.Router, port.Interface}], req.GetSeed(), out); err != nil {
+			err := c.port(ctx, p, port, loads[portKey{p.Router, port.Interface}], req.GetSeed(), out)
+			if errors.Is(err, predict.ErrLoad) && len(req.GetPlans().GetLoads()) == 0 { // nobody stated it
+				out.Assumptions = append(out.Assumptions, fmt.Sprintf("router %s, port %s is left out: %v", p.Router, port.Interface, err))
+				continue
+			}
+			if err != nil {
 				return nil, fmt.Errorf("router %s, port %s: %w", p.Router, port.Interface, err)
 			}
 		}

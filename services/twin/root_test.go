@@ -220,6 +220,53 @@ func TestAClassWithFewPacketsIsLeftOut(t *testing.T) {
 	}
 }
 
+// A class that sends a packet in hours, alone or beside others, is left out; it takes nothing away from the others.
+func TestAPortThatIsNearlyIdle(t *testing.T) {
+	load := func(queue string, rate uint64) *twinv1.Load {
+		return &twinv1.Load{Router: "WR", Interface: "ge-0", Queue: queue, Rate: rate}
+	}
+	for _, tc := range []struct {
+		loads   []*twinv1.Load
+		classes []string
+	}{
+		{[]*twinv1.Load{load("alpha", 1), load("beta", 100)}, []string{"beta"}},
+		{[]*twinv1.Load{load("alpha", 1), load("beta", 1)}, nil},
+		{[]*twinv1.Load{load("beta", 1)}, nil},
+	} {
+		r := ask(t, client(t, nil, nil), plans(tc.loads...))
+		var got []string
+		for _, e := range r.GetClasses() {
+			got = append(got, e.GetQueue())
+		}
+		if !slices.Equal(got, tc.classes) || !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "is left out: it sends too few packets") {
+			t.Errorf("%v: %v", tc.loads, r)
+		}
+	}
+}
+
+// What routers counted is never a reason to predict nothing: the port is left out, and the others are not.
+func TestOnePortsCountersTakeNoOtherPortAway(t *testing.T) {
+	other := strings.NewReplacer("ge-0", "ge-1")
+	for name, odd := range map[string][]*flowv1.TelemetrySeries{
+		"idle":                {series(other.Replace(portPath), 0, 0, 1)},
+		"an octet":            {series(other.Replace(queuePath)+"transmit-octets", 0, 0, 1), series(other.Replace(portPath), 0, 0, 2)},
+		"drops beyond reason": {series(other.Replace(portPath), 0, 1e6, 2e6), series(other.Replace(queuePath)+"transmit-octets", 0, 1e6, 2e6), series(other.Replace(queuePath)+"transmit-pkts", 0, 1, 2), series(other.Replace(queuePath)+"dropped-pkts", 0, 1e5, 2e5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flows := counterStore{series: append(odd, series(portPath, 0, 50e6, 100e6))}
+			request := plans()
+			request.GetPlans().GetPlans()[0].Ports = []*policyv1.PortScheduling{{Interface: "ge-1", Speed: 10e6}, {Interface: "ge-0", Speed: 100e6}}
+			r := ask(t, client(t, flows, nil), request)
+			if e := class(t, r, "beta"); e.GetInterface() != "ge-0" {
+				t.Errorf("%v", e)
+			}
+			if !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "router WR, port ge-1 ") {
+				t.Errorf("it does not say that ge-1 is left out: %v", r.GetAssumptions())
+			}
+		})
+	}
+}
+
 func TestPolicersAreNotForgotten(t *testing.T) {
 	request := plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1e6})
 	request.GetPlans().GetPlans()[0].Policers = []*policyv1.Policer{{Name: "limit", Queue: "beta", Rate: 1e5}}

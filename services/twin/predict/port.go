@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,12 +47,18 @@ const (
 	// enough is how many packets the slowest class should send in the measured part, as long as all classes together
 	// send no more than most.
 	enough, most = 2_000, 2e6
+	// longest bounds the run from above, in seconds: it is counted in picoseconds, of which 64 bits have a hundred days. A
+	// class of less than least bit/s would send no hundred packets in it, and is not simulated.
+	longest, least = 1e6, 2
 	// warm is the part of the run that is not measured.
 	warm = 0.5
 )
 
 // IPShare is the part of what ports and queues count that is IP: they count the Ethernet header too.
 const IPShare = float64(packetBytes) / (packetBytes + frame)
+
+// ErrLoad is of a class that offers more than can be simulated.
+var ErrLoad = errors.New("its load is beyond reason")
 
 // Port simulates one port of a plan under constant loads with Poisson arrivals (senders that do not slow down).
 func Port(ctx context.Context, plan compile.RouterPlan, speed float64, loads []Load, seed uint64) ([]Effect, int64, error) {
@@ -63,6 +70,13 @@ func Port(ctx context.Context, plan compile.RouterPlan, speed float64, loads []L
 		return nil, 0, err
 	}
 	scale := min(1, Fastest/speed)
+	var idle []Effect
+	loads = slices.DeleteFunc(loads, func(l Load) bool {
+		if l.Rate*scale < least {
+			idle = append(idle, Effect{Queue: l.Queue, Offered: l.Rate})
+		}
+		return l.Rate*scale < least
+	})
 	p := &portRun{net: engine.New(seed), end: duration(plan, scale, loads)}
 	number, err := p.net.AddPort(engine.PortConfig{Name: plan.Router, Rate: speed * scale, Overhead: frame, Queues: Queues(plan, speed*scale)})
 	if err != nil {
@@ -83,7 +97,7 @@ func Port(ctx context.Context, plan compile.RouterPlan, speed float64, loads []L
 	if err := p.net.Check(); err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrConservation, err)
 	}
-	return p.effects(before, scale), p.net.Hops, nil
+	return append(p.effects(before, scale), idle...), p.net.Hops, nil
 }
 
 // offers are the loads above zero, one for each queue, checked.
@@ -102,7 +116,7 @@ func offers(plan compile.RouterPlan, speed float64, loads []Load) ([]Load, error
 	}
 	for _, l := range out {
 		if l.Rate > mostLoad*speed {
-			return nil, fmt.Errorf("queue %s offers %.4g bit/s, more than %d times the port's speed", l.Queue, l.Rate, mostLoad)
+			return nil, fmt.Errorf("%w: queue %s offers %.4g bit/s, more than %d times the port's speed", ErrLoad, l.Queue, l.Rate, mostLoad)
 		}
 	}
 	return out, nil
@@ -124,7 +138,7 @@ func duration(plan compile.RouterPlan, scale float64, loads []Load) float64 {
 	if all > 0 {
 		slowest = min(slowest, most/all)
 	}
-	return max(shortest, buffers*float64(plan.BufferTime)/1e9, slowest)
+	return min(longest, max(shortest, buffers*float64(plan.BufferTime)/1e9, slowest))
 }
 
 // portRun is one simulation of a port.
