@@ -75,6 +75,35 @@ func TestASetHasWhatTheQueueIsToBeGuaranteed(t *testing.T) {
 	}
 }
 
+// The nearest egress is the one of the least cost, as in a plan for the live network: over two links of 10 rather than one of
+// 100, and of equal ones the first by name.
+func TestTheNearestEgressIsByCost(t *testing.T) {
+	for metric, want := range map[string]string{"100": "e2", "20": "e1", "21": "e2"} {
+		n, err := Parse([]byte(`routers:
+  - {name: a, loopback: 10.255.0.1, interfaces: [{name: b}, {name: e1}]}
+  - {name: b, loopback: 10.255.0.2, interfaces: [{name: a}, {name: e2}]}
+  - {name: e2, loopback: 10.255.0.3, interfaces: [{name: b}, {name: cust, addresses: [198.51.100.2/24]}]}
+  - {name: e1, loopback: 10.255.0.4, interfaces: [{name: a}, {name: cust, addresses: [198.51.100.1/24]}]}
+links:
+  - {from: a, to: e1, egress: e1, ingress: a, bandwidth: 1Gbit/s, metric: ` + metric + `}
+  - {from: a, to: b, egress: b, ingress: a, bandwidth: 1Gbit/s}
+  - {from: b, to: e2, egress: e2, ingress: b, bandwidth: 1Gbit/s}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		find, err := NewFinder(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Pairs = []Pair{{Ingress: "a", Src: netip.MustParsePrefix("192.0.2.0/24"), Dst: netip.MustParsePrefix("198.51.100.0/24")}}
+		in := n.Input(document.Policy{Redirect: []document.Redirect{{Pairs: document.SourceAlpha}}}, find)
+		if got := in.Pairs[0].Egress; got != want {
+			t.Errorf("with a metric of %s: %s, want %s", metric, got, want)
+		}
+	}
+}
+
 func TestAFinderNeedsEveryLoopback(t *testing.T) {
 	n, err := Parse([]byte("routers: [{name: a}]\n"))
 	if err != nil {

@@ -33,7 +33,7 @@ func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 		ECMP: map[compile.RouterPair][]compile.Path{}, Unreachable: map[compile.RouterPair]string{},
 	}
 	for _, pair := range n.pairs(p) {
-		in.Pairs = append(in.Pairs, mapPair(pair, find)...)
+		in.Pairs = append(in.Pairs, n.mapPair(pair, find)...)
 	}
 	n.answer(&in, find)
 	for _, s := range n.Splits {
@@ -75,7 +75,7 @@ func (p Pair) tags() compile.Tags {
 }
 
 // mapPair maps a pair to the routers that originate its prefixes: one pair for each that originates the source.
-func mapPair(p compile.Pair, find Finder) []compile.Pair {
+func (n *Network) mapPair(p compile.Pair, find Finder) []compile.Pair {
 	if p.Unmapped != "" || find == nil {
 		return []compile.Pair{p}
 	}
@@ -92,7 +92,7 @@ func mapPair(p compile.Pair, find Finder) []compile.Pair {
 		mapped := p
 		mapped.Ingress = ingress
 		if mapped.Egress == "" {
-			if mapped.Egress = nearest(ingress, find.PrefixOwners(p.Dst), find); mapped.Egress == "" {
+			if mapped.Egress = n.nearest(ingress, find.PrefixOwners(p.Dst), find); mapped.Egress == "" {
 				mapped.Unmapped = fmt.Sprintf("no router originates %s", p.Dst)
 			}
 		}
@@ -101,22 +101,35 @@ func mapPair(p compile.Pair, find Finder) []compile.Pair {
 	return out
 }
 
-// nearest of several egress routers is the ingress itself, or the one with the fewest hops on the IGP's paths.
-func nearest(from string, to []string, find Finder) string {
-	best, hops := "", 0
+// nearest of several egress routers is the ingress itself, or the one with the least cost on the IGP's paths, as in a
+// plan for the live network.
+func (n *Network) nearest(from string, to []string, find Finder) string {
+	best, least := "", uint64(0)
 	for _, name := range to {
 		if name == from {
 			return from
 		}
 		paths, err := find.ECMP(compile.RouterPair{From: from, To: name})
-		if err == nil && (best == "" || len(paths[0].Links) < hops) {
-			best, hops = name, len(paths[0].Links)
+		if err != nil {
+			continue
+		}
+		if cost := n.cost(paths[0]); best == "" || cost < least || cost == least && name < best {
+			best, least = name, cost
 		}
 	}
 	if best == "" && len(to) > 0 {
 		return to[0]
 	}
 	return best
+}
+
+func (n *Network) cost(p compile.Path) (sum uint64) {
+	for _, l := range n.Links {
+		if slices.Contains(p.Links, l.ID) {
+			sum += uint64(l.Metric)
+		}
+	}
+	return sum
 }
 
 func (n *Network) answer(in *compile.Input, find Finder) {

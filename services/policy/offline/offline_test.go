@@ -80,7 +80,7 @@ func TestPairsAreMappedToTheRoutersThatOriginateTheirPrefixes(t *testing.T) {
 	p := document.Policy{Redirect: []document.Redirect{{Queue: "alpha", Between: []document.Between{
 		between("192.0.2.0/24", "198.51.100.0/24"), between("203.0.113.0/24", "198.51.100.0/24"), between("192.0.2.0/24", "203.0.113.0/24"),
 	}}}}
-	in := (&Network{}).Input(p, fixed{"192.0.2.0/24": {"a", "near"}, "198.51.100.0/24": {"far", "near"}})
+	in := (&Network{Links: []Link{{ID: "1", Metric: 10}, {ID: "2", Metric: 10}}}).Input(p, fixed{"192.0.2.0/24": {"a", "near"}, "198.51.100.0/24": {"far", "near"}})
 	var got []string
 	for _, pair := range in.Pairs {
 		got = append(got, strings.Join([]string{pair.Src.String(), pair.Dst.String(), pair.Ingress, pair.Egress, pair.Unmapped}, " "))
