@@ -99,7 +99,7 @@ func (c *Component) traffic(ctx context.Context, o order, p *replay.Player) (map
 			Interval: durationpb.New(p.Rule.Interval), MinBytes: p.Rule.MinBytes,
 		}
 		for _, pair := range some {
-			req.Pairs = append(req.Pairs, prefixPair(pair.Key))
+			req.Pairs = append(req.Pairs, keyToProto(pair.Key))
 		}
 		r, err := c.deps.FlowStore.PairTraffic(ctx, connect.NewRequest(req))
 		if err != nil {
@@ -117,8 +117,4 @@ func (c *Component) traffic(ctx context.Context, o order, p *replay.Player) (map
 		}
 	}
 	return out, nil
-}
-
-func prefixPair(k detect.Key) *flowv1.PrefixPair {
-	return &flowv1.PrefixPair{Src: k.Prefixes.Src.String(), Dst: k.Prefixes.Dst.String(), Exporter: k.Exporter.String()}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -100,15 +101,38 @@ func (c *Component) storeJudged(ctx context.Context, m *alphav1.EffectivenessSta
 	}
 	m.Judged.Days, m.Until = days, timestamppb.New(to)
 	m.Known_24, m.Known_32 = knownToProto(players[0].Pairs, m.Known_24), knownToProto(players[1].Pairs, m.Known_32)
-	if n := proto.Size(m); n > largestState {
-		return fmt.Errorf("the pairs known under /24 (%d) and /32 (%d) take %d octets, and are kept up to %d; use `millrace alpha replay`",
-			len(m.Known_24), len(m.Known_32), n, largestState)
+	if n := forgetOldest(m); n > 0 {
+		c.deps.Log.WarnContext(ctx, "pairs that are known for effectiveness take too much room: those seen longest ago are forgotten, so that what is caught is a lower bound",
+			"forgotten", n, "octets", largestState)
 	}
 	_, err := c.deps.State.Put(ctx, keyEffectiveness, revision, m)
 	if errors.Is(err, state.ErrConflict) {
 		return nil
 	}
 	return err
+}
+
+// forgetOldest leaves out the pairs that were seen longest ago until the state fits, and returns how many.
+func forgetOldest(m *alphav1.EffectivenessState) int {
+	over := proto.Size(m) - largestState
+	if over <= 0 {
+		return 0
+	}
+	all := slices.Concat(m.GetKnown_24(), m.GetKnown_32())
+	slices.SortStableFunc(all, func(a, b *alphav1.KnownPair) int { return a.GetLastSeen().AsTime().Compare(b.GetLastSeen().AsTime()) })
+	gone := map[*alphav1.KnownPair]bool{}
+	for _, k := range all {
+		if over <= 0 {
+			break
+		}
+		gone[k] = true
+		over -= proto.Size(k) + 2 // with its field number and length
+	}
+	left := func(list []*alphav1.KnownPair) []*alphav1.KnownPair {
+		return slices.DeleteFunc(list, func(k *alphav1.KnownPair) bool { return gone[k] })
+	}
+	m.Known_24, m.Known_32 = left(m.Known_24), left(m.Known_32)
+	return len(gone)
 }
 
 // pairsOfState are two memories: under /24, and under /32.
