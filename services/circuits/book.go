@@ -183,7 +183,7 @@ func (b *book) countHeld(r *circuitsv1.Record, sign int) {
 // rebuild makes the book of a topology and all records. Links that circuits use and the topology lacks stay in it
 // without any capacity, so that their circuits still count on the other links.
 func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bool)) error {
-	g, err := graph.FromTopology(nil, t)
+	g, err := graph.FromTopology(t)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Index struct {
 
 // NewIndex works out what the topology alone decides.
 func NewIndex(t *topo.Graph) (*Index, error) {
-	g, err := graph.FromTopology(nil, t)
+	g, err := graph.FromTopology(t)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ type Graph struct {
 	members [][]int32 // the links of each
 }
 
-// shape is what two states of one network share while no router and no link comes or goes.
+// shape is how nodes and links hang together, without their attributes.
 type shape struct {
 	nodes []Node
 	// first[n] is the first link that leaves n; first[n+1] is behind the last.

@@ -2,17 +2,13 @@ package graph
 
 import (
 	"math"
-	"slices"
 
 	"github.com/millrace/millrace/internal/topo"
 )
 
 // FromTopology takes over a topology: nodes in the order of their router ids, links by their ids. A link from a router
 // to itself is left out.
-//
-// Where old has the same nodes and links, the new graph shares its numbers and indices with it and only the attributes
-// are made anew: that is the usual snapshot, in which a metric or a bandwidth has changed. old may be nil.
-func FromTopology(old *Graph, t *topo.Graph) (*Graph, error) {
+func FromTopology(t *topo.Graph) (*Graph, error) {
 	nodes := make([]Node, 0, len(t.Nodes()))
 	index := make(map[*topo.Node]int32, len(t.Nodes()))
 	for i, n := range t.Nodes() {
@@ -27,14 +23,6 @@ func FromTopology(old *Graph, t *topo.Graph) (*Graph, error) {
 			}
 		}
 	}
-	if old != nil && old.sameShape(nodes, links) {
-		for i := range links {
-			if err := complete(&links[i], len(nodes)); err != nil {
-				return nil, err
-			}
-		}
-		return newGraph(old.shape, links), nil
-	}
 	return New(nodes, links)
 }
 
@@ -47,10 +35,4 @@ func linkOf(l *topo.Link, from, to int32) Link {
 		out.Delay = DelayUnknown
 	}
 	return out
-}
-
-// sameShape reports whether the nodes and the links, in order, are those of the graph.
-func (g *Graph) sameShape(nodes []Node, links []Link) bool {
-	same := func(a, b Link) bool { return a.ID == b.ID && a.From == b.From && a.To == b.To }
-	return slices.Equal(g.nodes, nodes) && slices.EqualFunc(g.links, links, same)
 }

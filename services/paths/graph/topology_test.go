@@ -31,7 +31,7 @@ func triangle() topo.Snapshot {
 }
 
 func TestATopologyKeepsItsOrder(t *testing.T) {
-	g, err := FromTopology(nil, topo.NewGraph(triangle()))
+	g, err := FromTopology(topo.NewGraph(triangle()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestDelayAndRiskGroupsComeWithTheTopology(t *testing.T) {
 		s.Links[i].Delay, s.Links[i].RiskGroups = s.Links[i].Metric*100, []uint32{9, 7}
 	}
 	s.Links[0].Delay = 0
-	g, err := FromTopology(nil, topo.NewGraph(s))
+	g, err := FromTopology(topo.NewGraph(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,45 +71,5 @@ func TestDelayAndRiskGroupsComeWithTheTopology(t *testing.T) {
 	l, _ := g.LinkIndex("10.0.0.9>10.0.0.2")
 	if got := g.Link(l); got.Delay != 3000 || g.Link(unknown).Delay != DelayUnknown || len(g.Members(7)) != 6 {
 		t.Errorf("link %+v, group 7 %v, delay %d of a link that has none: want 3000 µs, all six links, and none", got, g.Members(7), g.Link(unknown).Delay)
-	}
-}
-
-func TestASnapshotWithTheSameLinksSharesTheirNumbers(t *testing.T) {
-	old, err := FromTopology(nil, topo.NewGraph(triangle()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := triangle()
-	s.Links[0].Metric, s.Links[0].TEMetric = 77, 0
-	next, err := FromTopology(old, topo.NewGraph(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, _ := next.LinkIndex(s.Links[0].ID)
-	if &next.Raw().To[0] != &old.Raw().To[0] {
-		t.Error("a changed metric made the indices anew")
-	}
-	if next.Weights(IGP)[l] != 77 || next.Weights(TE)[l] != 77 || old.Weights(IGP)[l] != 10 {
-		t.Errorf("metric %d (before: %d), want 77, and the old graph as it was", next.Weights(IGP)[l], old.Weights(IGP)[l])
-	}
-	for name, change := range map[string]func(*topo.Snapshot){
-		"a link is gone":        func(s *topo.Snapshot) { s.Links = s.Links[2:] },
-		"a link has another id": func(s *topo.Snapshot) { s.Links[0].ID = "new" },
-		"a router is renamed":   func(s *topo.Snapshot) { s.Nodes[1].Name = "cr" },
-		"a link ends elsewhere": func(s *topo.Snapshot) { s.Links[0].To = addr("10.0.0.2") },
-	} {
-		s := triangle()
-		change(&s)
-		got, err := FromTopology(old, topo.NewGraph(s))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := FromTopology(nil, topo.NewGraph(s))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(got, want, cmp.AllowUnexported(Graph{}, shape{})); diff != "" {
-			t.Errorf("%s: not what a new graph says (-got +want):\n%s", name, diff)
-		}
 	}
 }
