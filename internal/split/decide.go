@@ -82,8 +82,8 @@ func percent(v, of float64) float64 { return 100 * v / of }
 // The port is busy, and beta's queue has what it is guaranteed and no more, from these shares on.
 const nearly = 0.95
 
-// full notes since when beta's queue has stood full, or has not, while it loses less than a load loses that does not adapt.
-// It reports one that has stood full for long enough that no burst was the cause.
+// full notes since when beta's queue has stood full, or has not, while it loses less than a load loses that does not
+// adapt. It reports one that has stood full for long enough that no burst was the cause.
 func (l Law) full(s State, x Sample) (State, bool) {
 	guaranteed := float64(s.Share) / 100 * x.Capacity
 	busy := x.Alpha.Sent+x.Beta.Sent >= nearly*x.Capacity

@@ -123,9 +123,9 @@ func (m memory) note(ctx context.Context, r remembered, ask []*alphav1.Asked) (r
 	return r, nil
 }
 
-// sweep removes the generations that r replaced, and those that interrupted runs left. One whose pairs were written after
-// r was put in force stays: another replica may be about to put it in force. An older one never can be, for a run puts
-// its pairs in force only if nobody has put others in force since it began.
+// sweep removes the generations that r replaced, and those that interrupted runs left. One whose pairs were written
+// after r was put in force stays: another replica may be about to put it in force. An older one never can be, for a run
+// puts its pairs in force only if nobody has put others in force since it began.
 func (m memory) sweep(ctx context.Context, r remembered) error {
 	entries, err := m.store.Keys(ctx, keyPairs)
 	if err != nil {

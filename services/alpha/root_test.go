@@ -299,7 +299,8 @@ func TestASweepAfterAnotherNightlyRunSweepsNothing(t *testing.T) {
 	}
 }
 
-// TestASweepLeavesWhatAnotherReplicaIsWriting: that generation may be in force next. What an interrupted run left cannot be.
+// TestASweepLeavesWhatAnotherReplicaIsWriting: that generation may be in force next. What an interrupted run left
+// cannot be.
 func TestASweepLeavesWhatAnotherReplicaIsWriting(t *testing.T) {
 	r := newRig(t, nil)
 	m := r.c.memory()

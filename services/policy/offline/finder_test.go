@@ -75,8 +75,8 @@ func TestASetHasWhatTheQueueIsToBeGuaranteed(t *testing.T) {
 	}
 }
 
-// The nearest egress is the one of the least cost, as in a plan for the live network: over two links of 10 rather than one of
-// 100, and of equal ones the first by name.
+// The nearest egress is the one of the least cost, as in a plan for the live network: over two links of 10 rather than
+// one of 100, and of equal ones the first by name.
 func TestTheNearestEgressIsByCost(t *testing.T) {
 	for metric, want := range map[string]string{"100": "e2", "20": "e1", "21": "e2"} {
 		n, err := Parse([]byte(`routers:

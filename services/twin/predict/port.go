@@ -47,8 +47,8 @@ const (
 	// enough is how many packets the slowest class should send in the measured part, as long as all classes together
 	// send no more than most.
 	enough, most = 2_000, 2e6
-	// longest bounds the run from above, in seconds: it is counted in picoseconds, of which 64 bits have a hundred days. A
-	// class of less than least bit/s would send no hundred packets in it, and is not simulated.
+	// longest bounds the run from above, in seconds: time is counted in picoseconds, 64 bits of which are 100 days.
+	// A class of less than least bit/s would send no hundred packets in it, and is not simulated.
 	longest, least = 1e6, 2
 	// warm is the part of the run that is not measured.
 	warm = 0.5
