@@ -1,6 +1,7 @@
 package gnmi
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -17,21 +18,36 @@ const (
 	anyLevels = "..."
 )
 
+// maxElements bounds a path, prefix included. The model is 14 levels deep.
+const maxElements = 64
+
 // expand finds everything of the schema that a path with wildcards in place of
 // names means; a path without any is itself. Wildcards in keys stay: data
 // decides them, not the schema.
 func expand(prefix, path *gnmi.Path) ([]*gnmi.Path, error) {
+	if n := len(prefix.GetElem()) + len(path.GetElem()); n > maxElements {
+		return nil, status.Errorf(codes.InvalidArgument, "a path of %d elements; the longest that is taken has %d", n, maxElements)
+	}
 	elems := append(slices.Clone(prefix.GetElem()), path.GetElem()...)
 	if !slices.ContainsFunc(elems, isWild) {
 		return []*gnmi.Path{{Elem: elems}}, nil
 	}
-	x := expander{found: map[*tree.Schema]*gnmi.Path{}}
-	x.walk(tree.Root(), nil, elems)
-	if len(x.found) == 0 {
+	at := matched{match{schema: tree.Root()}: nil}
+	for i, e := range elems {
+		switch {
+		case e.GetName() != anyLevels:
+			at = at.children(e)
+		case slices.ContainsFunc(elems[i:], func(e *gnmi.PathElem) bool { return e.GetName() != anyLevels }):
+			at = at.descendants()
+		} // what lies below the last name is in what was found
+	}
+	if len(at) == 0 {
 		return nil, status.Errorf(codes.InvalidArgument, "no node of the data model matches the wildcards of %v", names(elems))
 	}
-	out := slices.Collect(maps.Values(x.found))
-	slices.SortFunc(out, func(a, b *gnmi.Path) int { return slices.Compare(names(a.GetElem()), names(b.GetElem())) })
+	out := make([]*gnmi.Path, 0, len(at))
+	for _, m := range slices.SortedFunc(maps.Keys(at), match.compare) {
+		out = append(out, &gnmi.Path{Elem: at[m]})
+	}
 	return out, nil
 }
 
@@ -45,28 +61,64 @@ func names(elems []*gnmi.PathElem) []string {
 	return out
 }
 
-type expander struct{ found map[*tree.Schema]*gnmi.Path }
+// match is a node of the schema with the keys that were given on the way to it.
+type match struct {
+	schema *tree.Schema
+	keys   string
+}
 
-func (x expander) walk(s *tree.Schema, at, rest []*gnmi.PathElem) {
-	if len(rest) == 0 {
-		x.found[s] = &gnmi.Path{Elem: slices.Clone(at)}
+func (m match) compare(o match) int {
+	return slices.Compare([]string{m.schema.Path(), m.keys}, []string{o.schema.Path(), o.keys})
+}
+
+// matched are the nodes that the elements so far match, each once, in however many ways they match it.
+type matched map[match][]*gnmi.PathElem
+
+// children are the nodes one level below that an element names.
+func (at matched) children(e *gnmi.PathElem) matched {
+	next := matched{}
+	for m, path := range at {
+		for name, c := range m.schema.Children {
+			if (e.GetName() == anyName || e.GetName() == name) && takesKeys(c, e) {
+				next.add(m.child(c, e.GetKey()), append(slices.Clip(path), &gnmi.PathElem{Name: name, Key: e.GetKey()}))
+			}
+		}
+	}
+	return next
+}
+
+// descendants are the nodes and all below them.
+func (at matched) descendants() matched {
+	next := matched{}
+	for m, path := range at {
+		next.below(m, path)
+	}
+	return next
+}
+
+func (at matched) below(m match, path []*gnmi.PathElem) {
+	if !at.add(m, path) {
 		return
 	}
-	e := rest[0]
-	if e.GetName() == anyLevels {
-		x.walk(s, at, rest[1:])
-		if len(rest) == 1 {
-			return // what lies below is in what was found
-		}
+	for name, c := range m.schema.Children {
+		at.below(m.child(c, nil), append(slices.Clip(path), &gnmi.PathElem{Name: name}))
 	}
-	for name, c := range s.Children {
-		switch {
-		case e.GetName() == anyLevels:
-			x.walk(c, append(slices.Clip(at), &gnmi.PathElem{Name: name}), rest)
-		case (e.GetName() == anyName || e.GetName() == name) && takesKeys(c, e):
-			x.walk(c, append(slices.Clip(at), &gnmi.PathElem{Name: name, Key: e.GetKey()}), rest[1:])
-		}
+}
+
+// add is false for a match that is there already.
+func (at matched) add(m match, path []*gnmi.PathElem) bool {
+	if _, ok := at[m]; ok {
+		return false
 	}
+	at[m] = path
+	return true
+}
+
+func (m match) child(c *tree.Schema, keys map[string]string) match {
+	if len(keys) > 0 {
+		m.keys += fmt.Sprintf("%s%q", c.Path(), keys)
+	}
+	return match{c, m.keys}
 }
 
 func takesKeys(s *tree.Schema, e *gnmi.PathElem) bool {

@@ -14,17 +14,17 @@ import (
 
 // Get answers one notification per path (section 3.3).
 func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
-	q, err := s.newQuery(req)
-	if err != nil {
-		return nil, err
-	}
 	select {
 	case s.building <- struct{}{}:
 		defer func() { <-s.building }()
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
-	data, err := s.read(ctx, q.config, q.state, q.all()...)
+	q, err := s.newQuery(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.read(ctx, q.config, q.state, q.all...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +47,16 @@ func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetRespon
 type query struct {
 	req           *gnmi.GetRequest
 	selections    []selection
-	config, state bool // what must be read
+	all           []tree.Path // of all selections
+	config, state bool        // what must be read
 	keep          tree.Filter
 	depth         int
 }
 
-func (s *Server) newQuery(req *gnmi.GetRequest) (*query, error) {
+// maxSelected bounds the paths of one Get, wildcards in place of names resolved.
+const maxSelected = 10_000
+
+func (s *Server) newQuery(ctx context.Context, req *gnmi.GetRequest) (*query, error) {
 	if err := checkEncoding(req.GetEncoding()); err != nil {
 		return nil, err
 	}
@@ -74,26 +78,29 @@ func (s *Server) newQuery(req *gnmi.GetRequest) (*query, error) {
 	if q.keep, err = ofModels(q.keep, req.GetUseModels()); err != nil {
 		return nil, err
 	}
-	paths := req.GetPath()
+	return q, q.resolve(ctx)
+}
+
+// resolve finds the requested paths; none is the root.
+func (q *query) resolve(ctx context.Context) error {
+	paths := q.req.GetPath()
 	if len(paths) == 0 {
 		paths = []*gnmi.Path{{}}
 	}
 	for _, p := range paths {
-		sel, err := resolveRead(req.GetPrefix(), p)
+		sel, err := resolveRead(q.req.GetPrefix(), p)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		q.selections = append(q.selections, sel)
+		q.selections, q.all = append(q.selections, sel), append(q.all, sel...)
+		if len(q.all) > maxSelected {
+			return status.Errorf(codes.ResourceExhausted, "more than %d paths in one Get", maxSelected)
+		}
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
 	}
-	return q, nil
-}
-
-func (q *query) all() []tree.Path {
-	var out []tree.Path
-	for _, s := range q.selections {
-		out = append(out, s...)
-	}
-	return out
+	return nil
 }
 
 // read is a tree that holds at least what the paths select.
