@@ -207,7 +207,8 @@ func (c *classifier) forget(index uint32) {
 	}
 }
 
-// PolicerCounters reads the policers of an interface by class; a class without a policer is absent.
+// PolicerCounters reads the policers of an interface by class; a class without a policer is absent, and so are all of
+// an interface that is gone.
 func (k *Kernel) PolicerCounters(name string) (map[int]PolicerCounters, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -216,6 +217,9 @@ func (k *Kernel) PolicerCounters(name string) (map[int]PolicerCounters, error) {
 		return out, nil
 	}
 	l, err := k.link(name)
+	if noLink(err) {
+		return out, nil
+	}
 	if err != nil {
 		return nil, err
 	}

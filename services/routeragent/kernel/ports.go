@@ -211,11 +211,14 @@ func (k *Kernel) saveRemoval() {
 	}
 }
 
-// PortCounters reads the queues of one port by class number.
+// PortCounters reads the queues of one port by class number; nil if it is gone or has another scheduler.
 func (k *Kernel) PortCounters(name string) (map[int]QueueCounters, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	h, err := k.held(name)
+	if noLink(err) {
+		return nil, nil
+	}
 	if err != nil || h.generation < 0 {
 		return nil, err
 	}
