@@ -157,6 +157,9 @@ type Confirmation struct {
 func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *Confirmation) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err // the client left while others wrote
+	}
 	running, plan := s.Running()
 	if id := s.PendingID(); id != "" {
 		return fmt.Errorf("%w: %s", ErrPending, id)

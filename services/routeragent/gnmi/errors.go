@@ -177,5 +177,8 @@ func codeOf(err error) codes.Code {
 	if st, ok := status.FromError(err); ok {
 		return st.Code()
 	}
+	if code := status.FromContextError(err).Code(); code != codes.Unknown {
+		return code
+	}
 	return codes.InvalidArgument
 }

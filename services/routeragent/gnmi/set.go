@@ -55,7 +55,13 @@ func (s *Server) set(ctx context.Context, req *gnmi.SetRequest) ([]operation, er
 	if len(ops) == 0 && ext.confirmation() == nil {
 		return ops, nil
 	}
-	err = s.deps.Store.Edit(ctx, func(n *tree.Node) error { return edit(n, ops) }, ext.confirmation())
+	err = s.deps.Store.Edit(ctx, func(n *tree.Node) error {
+		// Again: a client with a higher id may have been first while this Set was read, or waited for another.
+		if err := s.election.check(ext.arbitration); err != nil {
+			return err
+		}
+		return edit(n, ops)
+	}, ext.confirmation())
 	if err != nil {
 		s.deps.Wake.Send() // what could not be undone is drift, which is state
 	}
