@@ -16,6 +16,9 @@ import (
 const (
 	lowestInterval  = 100 * time.Millisecond
 	definedInterval = 10 * time.Second // TARGET_DEFINED counters
+	// Not every change of state has an event: a metric that another router floods has none here, and the messages of
+	// the kernel can be lost. So state ON_CHANGE is read at least this often.
+	lookInterval = 10 * time.Second
 )
 
 // part is one subscription of the list.
@@ -28,17 +31,23 @@ type part struct {
 	heartbeat time.Duration
 	next      time.Time
 	beat      time.Time
-	last      *tree.Node // the reading that was sent last; the readings of all clients share what is the same
+	// looks is true for state ON_CHANGE, which is read again at look, whether or not an event came.
+	looks bool
+	look  time.Time
+	last  *tree.Node // the reading that was sent last; the readings of all clients share what is the same
 }
 
 // silent is true for a part of which nothing can ever be said: every leaf under its path is left out.
-func (p *part) silent() bool {
+func (p *part) silent() bool { return !p.has(tree.All) }
+
+// has is true if there can be a leaf of a kind under the part's path.
+func (p *part) has(kind tree.Filter) bool {
 	for s := range implemented() {
-		if s.Type != nil && p.kept(s) && under(s, p.path.Schema()) {
-			return false
+		if s.Type != nil && kind(s) && p.kept(s) && under(s, p.path.Schema()) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 func under(s, top *tree.Schema) bool {

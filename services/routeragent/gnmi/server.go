@@ -57,6 +57,9 @@ type Server struct {
 	building chan struct{}
 	// maxAnswer bounds an answer to Get, in bytes.
 	maxAnswer int
+	// lookEvery is the time between readings for subscriptions ON_CHANGE without an event, lookAfter that from an event
+	// to one more reading: what follows from the event comes later, and part of a reading may have been stored before.
+	lookEvery, lookAfter time.Duration
 }
 
 // PerClient is how many answers to Get one client should have in the making: a slow one of state must not hold up
@@ -74,7 +77,8 @@ func New(deps Dependencies) *Server {
 	if deps.Room == nil {
 		deps.Room = func() error { return nil }
 	}
-	return &Server{deps: deps, readings: newReadings(deps), building: make(chan struct{}, maxBuilding), maxAnswer: maxAnswer}
+	return &Server{deps: deps, readings: newReadings(deps), building: make(chan struct{}, maxBuilding), maxAnswer: maxAnswer,
+		lookEvery: lookInterval, lookAfter: state.DatabaseAge}
 }
 
 var encodings = []gnmi.Encoding{gnmi.Encoding_JSON, gnmi.Encoding_JSON_IETF, gnmi.Encoding_PROTO}

@@ -21,7 +21,7 @@ func (u *subscriber) stream() error {
 	}
 	now := time.Now()
 	for _, p := range u.parts {
-		p.next, p.beat = now.Add(p.interval), now.Add(p.heartbeat)
+		p.next, p.beat, p.look = now.Add(p.interval), now.Add(p.heartbeat), now.Add(u.server.lookEvery)
 	}
 	box := newOutbox()
 	sent, intruder := u.deliver(box), u.receive()
@@ -94,11 +94,13 @@ func (u *subscriber) receive() <-chan error {
 // due is when a part wants to be served by the clock; zero if never.
 func (p *part) due() time.Time {
 	var t time.Time
-	if p.interval > 0 {
-		t = p.next
-	}
-	if p.heartbeat > 0 && (t.IsZero() || p.beat.Before(t)) {
-		t = p.beat
+	for _, clock := range []struct {
+		runs bool
+		at   time.Time
+	}{{p.interval > 0, p.next}, {p.heartbeat > 0, p.beat}, {p.looks, p.look}} {
+		if clock.runs && (t.IsZero() || clock.at.Before(t)) {
+			t = clock.at
+		}
 	}
 	return t
 }
@@ -131,7 +133,12 @@ func (u *subscriber) serve(box *outbox, changed bool) error {
 	if err != nil {
 		return err
 	}
+	look := time.Now().Add(u.server.lookEvery)
+	if changed {
+		look = time.Now().Add(u.server.lookAfter)
+	}
 	for _, p := range due {
+		p.look = look
 		send, gone := p.changes(data, u.list.GetEncoding())
 		if p.whole(now) {
 			send = p.all(data, u.list.GetEncoding())

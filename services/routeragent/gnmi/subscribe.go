@@ -84,6 +84,7 @@ func (s *Server) newSubscriber(out gnmi.GNMI_SubscribeServer, list *gnmi.Subscri
 			}
 			for _, p := range parts {
 				p.keep = within(both(p.keep, all), path.Schema(), depth)
+				p.looks = p.onChange && p.has(tree.StateOnly)
 				if list.GetMode() != gnmi.SubscriptionList_STREAM || !p.silent() {
 					sub.parts = append(sub.parts, p)
 				}

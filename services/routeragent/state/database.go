@@ -38,11 +38,11 @@ func fill(n *tree.Node, db *frr.Database) {
 	}
 }
 
-// cached reads the database at most every databaseAge, one reader at a time.
+// cached reads the database at most every DatabaseAge, one reader at a time.
 func (r *Reader) cached(ctx context.Context) (*frr.Database, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.db != nil && time.Since(r.read) < databaseAge {
+	if r.db != nil && time.Since(r.read) < DatabaseAge {
 		return r.db, nil
 	}
 	db, err := r.load(ctx)

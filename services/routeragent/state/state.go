@@ -55,9 +55,9 @@ type provider struct {
 	fill func(ctx context.Context, n *tree.Node) error
 }
 
-// databaseAge is the most age of the link-state database in an answer;
+// DatabaseAge is the most age of the link-state database in an answer;
 // reading it takes half a second of a slow router's time.
-const databaseAge = 2 * time.Second
+const DatabaseAge = 2 * time.Second
 
 // databaseKept is how long the last answer stands while FRR gives none.
 const databaseKept = time.Minute

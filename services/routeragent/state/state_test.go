@@ -78,7 +78,7 @@ func TestOneAnswerThatDoesNotComeIsNoNetworkThatIsGone(t *testing.T) {
 	for _, c := range []struct {
 		age  time.Duration
 		want string
-	}{{databaseAge, whole}, {databaseKept, ""}} {
+	}{{DatabaseAge, whole}, {databaseKept, ""}} {
 		answer, r.read = fails, time.Now().Add(-c.age)
 		if got, err := read(t.Context()); got != c.want || err != nil {
 			t.Errorf("after %s without an answer: %d bytes, %v", c.age, len(got), err)
