@@ -144,14 +144,13 @@ func (e *Engine) Check(ctx context.Context, p intent.Plan) error {
 	return e.LSPs.Verify(ctx, tunnels, e.labels)
 }
 
-// lost finds an LSP that packets do not follow in the kernel.
+// lost finds LSPs that packets do not follow in the kernel.
 func (e *Engine) lost(tunnels []intent.Tunnel) error {
-	for _, t := range tunnels {
-		if why, err := e.follows(t, e.labels[t.Name]); err != nil || why != "" {
-			return errors.Join(err, fmt.Errorf("tunnel %s: %s", t.Name, why))
-		}
+	strays, err := e.strays(tunnels, e.labels)
+	if err != nil || len(strays) == 0 {
+		return err
 	}
-	return nil
+	return fmt.Errorf("tunnel %s: %s", strays[0].Name, strays[0].why)
 }
 
 func (e *Engine) pruneLSPs(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error {
@@ -179,8 +178,12 @@ func (e *Engine) ensureLSPs(ctx context.Context, tunnels []intent.Tunnel) (map[s
 		return nil, err
 	}
 	e.labels = labels
-	for _, t := range tunnels {
-		if err := e.waitRoute(ctx, t, labels[t.Name]); err != nil {
+	strays, err := e.strays(tunnels, labels)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range strays {
+		if err := e.waitRoute(ctx, t.Tunnel, labels); err != nil {
 			return nil, err
 		}
 	}
@@ -188,11 +191,11 @@ func (e *Engine) ensureLSPs(ctx context.Context, tunnels []intent.Tunnel) (map[s
 }
 
 // waitRoute waits until the LSP's table in the kernel leads into the LSP. What FRR reports is not enough.
-func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32) error {
+func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels map[string][]uint32) error {
 	deadline, renew := time.Now().Add(routeWait), time.Now().Add(renewAfter)
 	for {
-		why, err := e.follows(t, labels)
-		if err != nil || why == "" {
+		strays, err := e.strays([]intent.Tunnel{t}, labels)
+		if err != nil || len(strays) == 0 {
 			return err
 		}
 		if now := time.Now(); !renew.IsZero() && now.After(renew) {
@@ -201,7 +204,7 @@ func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32
 			}
 			renew = time.Time{}
 		} else if now.After(deadline) {
-			return fmt.Errorf("tunnel %s: FRR took it, but in the kernel %s; is MPLS enabled on the interfaces?", t.Name, why)
+			return fmt.Errorf("tunnel %s: FRR took it, but in the kernel %s; is MPLS enabled on the interfaces?", t.Name, strays[0].why)
 		}
 		select {
 		case <-ctx.Done():
@@ -211,27 +214,54 @@ func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32
 	}
 }
 
-// follows compares the LSP's table with its label stack, and returns the difference
+// stray is an LSP that packets do not follow in the kernel.
+type stray struct {
+	intent.Tunnel
+	why string
+}
+
+// strays compares LSPs with the kernel's routes, which are read once for all of them: the kernel lists its whole FIB.
+func (e *Engine) strays(tunnels []intent.Tunnel, labels map[string][]uint32) ([]stray, error) {
+	if len(tunnels) == 0 {
+		return nil, nil
+	}
+	var top []int
+	for _, t := range tunnels {
+		if stack := labels[t.Name]; len(stack) > 0 {
+			top = append(top, int(stack[0]))
+		}
+	}
+	paths, err := e.Kernel.Paths()
+	if err != nil {
+		return nil, err
+	}
+	segments, err := e.Kernel.Labels(top)
+	if err != nil {
+		return nil, err
+	}
+	var out []stray
+	for _, t := range tunnels {
+		if why := differs(t, labels[t.Name], paths[t.ID], segments); why != "" {
+			out = append(out, stray{t, why})
+		}
+	}
+	return out, nil
+}
+
+// differs compares the route of an LSP's table with its label stack, and returns the difference
 // or nothing: packets must leave over the next hops that this router's own label
 // table has for the top label, with the labels below it unchanged. An LSP without
 // labels is not made by MPLS; it needs a route and no more.
-func (e *Engine) follows(t intent.Tunnel, labels []uint32) (string, error) {
-	have, err := e.Kernel.Path(t.ID)
-	if err != nil {
-		return "", err
-	}
+func differs(t intent.Tunnel, labels []uint32, have []kernel.NextHop, segments map[int][]kernel.NextHop) string {
 	if len(have) == 0 {
-		return fmt.Sprintf("table %d has no route", kernel.TableBase+t.ID), nil
+		return fmt.Sprintf("table %d has no route", kernel.TableBase+t.ID)
 	}
 	if len(labels) == 0 {
-		return "", nil
+		return ""
 	}
-	want, err := e.Kernel.Label(int(labels[0]))
-	if err != nil {
-		return "", err
-	}
+	want := slices.Clone(segments[int(labels[0])])
 	if len(want) == 0 {
-		return fmt.Sprintf("label %d leads nowhere", labels[0]), nil
+		return fmt.Sprintf("label %d leads nowhere", labels[0])
 	}
 	for i := range want {
 		want[i].Labels = slices.Clone(want[i].Labels)
@@ -240,7 +270,7 @@ func (e *Engine) follows(t intent.Tunnel, labels []uint32) (string, error) {
 		}
 	}
 	if h, w := fmt.Sprint(have), fmt.Sprint(want); h != w {
-		return fmt.Sprintf("the route of table %d is %s, not %s", kernel.TableBase+t.ID, h, w), nil
+		return fmt.Sprintf("the route of table %d is %s, not %s", kernel.TableBase+t.ID, h, w)
 	}
-	return "", nil
+	return ""
 }

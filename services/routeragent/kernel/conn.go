@@ -16,6 +16,8 @@ type conn struct {
 	*netlink.Handle
 	sock *nl.NetlinkSocket
 	ns   netns.NsHandle
+	// routeDumps counts how often the kernel listed its routes, which takes long where there are many.
+	routeDumps int
 }
 
 func dial(ns netns.NsHandle) (*conn, error) {

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -85,13 +84,12 @@ func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err erro
 	return routes[0].LinkIndex, gateway, nil
 }
 
-// heldAt is a route of a path's table; nil if there is none.
-func (k *Kernel) heldAt(id, family int, dst *net.IPNet) (*netlink.Route, error) {
-	list, err := k.conn.RouteListFiltered(family, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return nil, fmt.Errorf("list routes of table %d: %w", TableBase+id, err)
-	}
-	for _, r := range list {
+// heldAt is a route of a path's table among those of all paths; nil if there is none.
+func (k *Kernel) heldAt(routes []netlink.Route, id, family int, dst *net.IPNet) (*netlink.Route, error) {
+	for _, r := range routes {
+		if r.Table != TableBase+id {
+			continue
+		}
 		if r.Dst == nil {
 			r.Dst = everywhere(family)
 		}
@@ -131,24 +129,38 @@ func routeText(r *netlink.Route) string {
 
 // eachMade visits the routes that we add, each with the route that the kernel has in its place.
 func (k *Kernel) eachMade(s Spec, visit func(id int, want, have *netlink.Route) error) error {
-	for _, id := range s.made() {
-		for _, family := range families {
+	if len(s.made()) == 0 {
+		return nil
+	}
+	for _, family := range families {
+		routes, err := k.pathRoutes(family)
+		if err != nil {
+			return err
+		}
+		for _, id := range s.made() {
 			if !slices.Contains(s.pathsOf(family), id) {
 				continue
 			}
-			want, err := k.route(s, id, family)
-			if err != nil {
+			if err := k.eachMadeOf(s, id, family, routes, visit); err != nil {
 				return err
 			}
-			for _, w := range append(s.throws(id, family), want) {
-				have, err := k.heldAt(id, family, w.Dst)
-				if err != nil {
-					return err
-				}
-				if err := visit(id, w, have); err != nil {
-					return err
-				}
-			}
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) eachMadeOf(s Spec, id, family int, routes []netlink.Route, visit func(id int, want, have *netlink.Route) error) error {
+	want, err := k.route(s, id, family)
+	if err != nil {
+		return err
+	}
+	for _, w := range append(s.throws(id, family), want) {
+		have, err := k.heldAt(routes, id, family, w.Dst)
+		if err != nil {
+			return err
+		}
+		if err := visit(id, w, have); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -175,13 +187,13 @@ func (k *Kernel) verifyRoutes(s Spec) error {
 // pruneRoutes removes our routes from tables whose path is gone or is FRR's now.
 func (k *Kernel) pruneRoutes(s Spec) error {
 	for _, family := range families {
-		list, err := k.conn.RouteListFiltered(family, &netlink.Route{Protocol: RouteProtocol, Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
+		list, err := k.pathRoutes(family)
 		if err != nil {
-			return fmt.Errorf("list routes: %w", err)
+			return err
 		}
 		for _, r := range list {
 			id := r.Table - TableBase
-			if id <= 0 || id > MaxPath || r.Family != family || slices.Contains(s.made(), id) && slices.Contains(s.pathsOf(family), id) {
+			if r.Protocol != RouteProtocol || slices.Contains(s.made(), id) && slices.Contains(s.pathsOf(family), id) {
 				continue
 			}
 			if err := k.step(fmt.Sprintf("remove route of path %d", id), func() error { return k.conn.RouteDel(&r) }); err != nil {

@@ -26,25 +26,47 @@ func (h NextHop) String() string {
 	return fmt.Sprintf("via %s dev %s labels %v", h.Gateway, h.Interface, h.Labels)
 }
 
-// Path reads the default route in the table of a path; nil if there is none.
-func (k *Kernel) Path(id int) ([]NextHop, error) {
+// Paths reads the default routes in the tables of all paths, by id; a path without one is absent. The kernel lists the
+// routes of every table for one of them, so all are read at once.
+func (k *Kernel) Paths() (map[int][]NextHop, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	list, err := k.conn.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return nil, fmt.Errorf("list routes of table %d: %w", TableBase+id, err)
+	list, err := k.pathRoutes(unix.AF_INET)
+	if err != nil {
+		return nil, err
 	}
+	out := map[int][]NextHop{}
 	for _, r := range list {
-		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
-			return k.nextHops(r), nil
+		if id := r.Table - TableBase; out[id] == nil && (r.Dst == nil || r.Dst.IP.IsUnspecified()) {
+			out[id] = k.nextHops(r)
 		}
 	}
-	return nil, nil
+	return out, nil
 }
 
-// Label reads the route of packets that arrive with a label, which is how this
-// router forwards the first segment of an LSP; nil if there is none.
-func (k *Kernel) Label(label int) ([]NextHop, error) {
+// pathRoutes are the routes in the tables of paths.
+func (k *Kernel) pathRoutes(family int) ([]netlink.Route, error) {
+	k.conn.routeDumps++
+	var out []netlink.Route
+	err := k.conn.RouteListFilteredIter(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
+		if id := r.Table - TableBase; id > 0 && id <= MaxPath {
+			out = append(out, r)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list routes: %w", err)
+	}
+	return out, nil
+}
+
+// Labels reads the routes of packets that arrive with one of the labels, by label, which is how this router forwards
+// the first segment of an LSP; a label without a route is absent.
+func (k *Kernel) Labels(labels []int) (map[int][]NextHop, error) {
+	out := map[int][]NextHop{}
+	if len(labels) == 0 {
+		return out, nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	list, err := k.labels()
@@ -52,15 +74,16 @@ func (k *Kernel) Label(label int) ([]NextHop, error) {
 		return nil, err
 	}
 	for _, r := range list {
-		if r.MPLSDst != nil && *r.MPLSDst == label {
-			return k.nextHops(r), nil
+		if r.MPLSDst != nil && out[*r.MPLSDst] == nil && slices.Contains(labels, *r.MPLSDst) {
+			out[*r.MPLSDst] = k.nextHops(r)
 		}
 	}
-	return nil, nil
+	return out, nil
 }
 
 // labels are the routes of packets that arrive with a label.
 func (k *Kernel) labels() ([]netlink.Route, error) {
+	k.conn.routeDumps++
 	list, err := k.conn.RouteList(nil, netlink.FAMILY_MPLS)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil, nil

@@ -208,11 +208,16 @@ func (r *Reader) rules(_ context.Context, n *tree.Node) error {
 }
 
 func (r *Reader) tunnels(_ context.Context, n *tree.Node) error {
-	for _, t := range r.deps.Plan().Tunnels {
-		nextHops, err := r.deps.Kernel.Path(t.ID)
-		if err != nil {
-			return err
-		}
+	tunnels := r.deps.Plan().Tunnels
+	if len(tunnels) == 0 {
+		return nil
+	}
+	paths, err := r.deps.Kernel.Paths()
+	if err != nil {
+		return err
+	}
+	for _, t := range tunnels {
+		nextHops := paths[t.ID]
 		// A route without labels is the IGP's, which the table falls back
 		// to when the LSP is down; only to a neighbour are they the same.
 		up := len(nextHops) > 0 && (len(nextHops[0].Labels) > 0 || len(nextHops[0].Segments) > 0 || len(t.Hops) < 2)
