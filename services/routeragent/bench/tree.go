@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/ygot/ygot"
 	"github.com/openconfig/ygot/ytypes"
 	"google.golang.org/protobuf/proto"
@@ -84,7 +85,7 @@ func editLeaves(running *tree.Node, v *tree.Validator, run int) error {
 		if err := candidate.Update(p, fmt.Sprintf("change %d of run %d", i, run)); err != nil {
 			return err
 		}
-		n := tree.Notification(running, candidate)
+		n := notification(running, candidate)
 		if err := v.Validate(candidate, nil); err != nil {
 			return err
 		}
@@ -94,6 +95,19 @@ func editLeaves(running *tree.Node, v *tree.Validator, run int) error {
 		running = candidate
 	}
 	return nil
+}
+
+// notification is the change from a to b as gNMI says it (section 2.1), leaves as scalars.
+func notification(a, b *tree.Node) *gnmi.Notification {
+	gone, written := tree.Changes(a, b, tree.Path{}, tree.All)
+	n := &gnmi.Notification{}
+	for _, p := range gone {
+		n.Delete = append(n.Delete, p.Proto())
+	}
+	for _, m := range written {
+		n.Update = append(n.Update, &gnmi.Update{Path: m.Path.Proto(), Val: m.Node.Typed()})
+	}
+	return n
 }
 
 func peerTree(text string, run int, diff, lax, full, copied *row) error {

@@ -1,7 +1,6 @@
 package gnmi
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -144,11 +143,7 @@ func TestDefaultsAreValid(t *testing.T) {
 			t.Errorf("%s: %v", s.Path(), err)
 			continue
 		}
-		doc, _ := n.JSON(tree.All, true)
-		raw, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw, _ := n.AppendJSON(nil, tree.All)
 		if err := octest.Unmarshal(raw, &octest.Device{}); err != nil {
 			t.Errorf("%s = %v: %v", s.Path(), v, err)
 		}

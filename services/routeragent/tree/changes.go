@@ -1,5 +1,10 @@
 package tree
 
+import (
+	"iter"
+	"slices"
+)
+
 // Changes lists what leads from a to b at and under a path, as a subscriber wants to hear it: the leaves that are new
 // or have another value; of what is gone, the list entries, or the leaves where the entry they are in remains. Leaves
 // that keep does not keep do not count. What the trees share is not looked at.
@@ -49,6 +54,9 @@ func (c *changes) between(at Path, a, b *Node) {
 	default:
 		for name, s := range b.Schema.Children {
 			x, y := a.member(name), b.member(name)
+			if x == y {
+				continue
+			}
 			if s.Kind != List {
 				c.between(at.with(s, nil), x, y)
 				continue
@@ -95,23 +103,37 @@ func (c *changes) keeps(n *Node) bool {
 }
 
 // member is a member of a node, or nil; so is the member of no node.
-func (n *Node) member(name string) *Node {
+func (n *Node) member(name string) *Node { return n.members()[name] }
+
+// entriesOf are the keys of the entries of two lists that are not the same in both, by id.
+func entriesOf(a, b *Node) iter.Seq2[string, map[string]string] {
+	return func(yield func(string, map[string]string) bool) {
+		for id, e := range a.members() {
+			if e != b.member(id) && !yield(id, e.Keys) {
+				return
+			}
+		}
+		for id, e := range b.members() {
+			if a.member(id) == nil && !yield(id, e.Keys) {
+				return
+			}
+		}
+	}
+}
+
+// members are those of a node; no node has none.
+func (n *Node) members() map[string]*Node {
 	if n == nil {
 		return nil
 	}
-	return n.Members[name]
+	return n.Members
 }
 
-// entriesOf are the keys of the entries of two lists, by id.
-func entriesOf(a, b *Node) map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for _, list := range []*Node{a, b} {
-		if list == nil {
-			continue
-		}
-		for id, e := range list.Members {
-			out[id] = e.Keys
-		}
+func sameValue(a, b any) bool {
+	x, list := a.([]any)
+	y, both := b.([]any)
+	if list && both {
+		return slices.Equal(x, y)
 	}
-	return out
+	return !list && !both && a == b
 }

@@ -77,7 +77,7 @@ func ygotSays(t *testing.T, s *Schema, v any) (any, error) {
 	if s.Kind == LeafList {
 		raw = []any{v}
 	}
-	tree, _ := holding(t, s, raw).JSON(All, true)
+	tree, _ := holding(t, s, raw).ietf("")
 	text, err := json.Marshal(tree)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // device turns a tree into ygot structs and lets ygot judge it. References are checked beside it.
 func (n *Node) device() (*octest.Device, error) {
-	v, _ := n.JSON(All, true)
+	v, _ := n.ietf("")
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func fromDevice(d *octest.Device) (*Node, error) {
 // configuration. Interfaces exist without being configured, so they are added
 // for references to them.
 func (n *Node) judgeWhole(interfaces []string) (*Node, error) {
-	with := n.Clone()
+	with := n.clone()
 	for _, name := range interfaces {
 		list := Root().Children["interfaces"].Children["interface"]
 		parent, err := with.descend(Elem{Schema: list.Parent})
@@ -64,4 +64,50 @@ func (n *Node) judgeWhole(interfaces []string) (*Node, error) {
 		out.Members["interfaces"] = own
 	}
 	return out, err
+}
+
+// clone copies a tree; leaves are shared, being immutable.
+func (n *Node) clone() *Node {
+	c := &Node{Schema: n.Schema, Keys: n.Keys, Value: n.Value}
+	if n.Members != nil {
+		c.Members = make(map[string]*Node, len(n.Members))
+		for k, m := range n.Members {
+			c.Members[k] = m.clone()
+		}
+	}
+	return c
+}
+
+// ietf is AppendJSON the slow way: a JSON value whose member names are qualified at the top and wherever the module
+// changes; ok is false if there is nothing.
+func (n *Node) ietf(module string) (v any, ok bool) {
+	switch {
+	case n.Schema.Kind == Leaf || n.Schema.Kind == LeafList:
+		return n.Value, true
+	case n.Schema.Kind == List && !n.isEntry():
+		var out []any
+		for _, k := range n.names() {
+			if v, ok := n.Members[k].ietf(module); ok {
+				out = append(out, v)
+			}
+		}
+		return out, len(out) > 0
+	}
+	out := map[string]any{}
+	data := false
+	for _, name := range n.names() {
+		c := n.Members[name]
+		v, ok := c.ietf(c.Schema.Module)
+		if !ok {
+			continue
+		}
+		if _, key := n.Keys[name]; !key {
+			data = true
+		}
+		if c.Schema.Module != module {
+			name = c.Schema.Module + ":" + name
+		}
+		out[name] = v
+	}
+	return out, data
 }

@@ -78,7 +78,7 @@ func TestDocumentsOfTheProductAreJudgedAsYgotJudgesThem(t *testing.T) {
 				t.Errorf("spelling (-ygot +tree):\n%s", diff)
 			}
 			for range 12 {
-				if changeLeaf(t, r, n.Clone(), interfaces) {
+				if changeLeaf(t, r, n.clone(), interfaces) {
 					accepted++
 				} else {
 					refused++

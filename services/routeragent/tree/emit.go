@@ -116,18 +116,15 @@ func appendString(dst []byte, s string) []byte {
 	return append(append(append(dst, '"'), s...), '"')
 }
 
-// JSON is a node as a JSON value; ok is false if the filter leaves nothing.
-// IETF qualifies member names at the top and wherever the module changes.
-func (n *Node) JSON(f Filter, ietf bool) (any, bool) { return n.json(f, ietf, "") }
-
-func (n *Node) json(f Filter, ietf bool, module string) (any, bool) {
+// JSON is a node in gNMI's other JSON, without modules; ok is false if the filter leaves nothing.
+func (n *Node) JSON(f Filter) (v any, ok bool) {
 	switch {
 	case n.Schema.Kind == Leaf || n.Schema.Kind == LeafList:
-		return jsonLeaf(n, ietf), f(n.Schema)
+		return plainLeaf(n), f(n.Schema)
 	case n.Schema.Kind == List && !n.isEntry():
 		var out []any
 		for _, k := range n.names() {
-			if v, ok := n.Members[k].json(f, ietf, module); ok {
+			if v, ok := n.Members[k].JSON(f); ok {
 				out = append(out, v)
 			}
 		}
@@ -137,36 +134,27 @@ func (n *Node) json(f Filter, ietf bool, module string) (any, bool) {
 	data := false
 	for _, name := range n.names() {
 		c := n.Members[name]
-		_, key := n.Keys[name]
-		v, ok := c.json(f, ietf, c.Schema.Module)
-		if key {
-			v, ok = jsonLeaf(c, ietf), true
-		} else {
-			data = data || ok
-		}
-		if !ok {
+		if _, key := n.Keys[name]; key {
+			out[name] = plainLeaf(c)
 			continue
 		}
-		if ietf && c.Schema.Module != module {
-			name = c.Schema.Module + ":" + name
+		if v, ok := c.JSON(f); ok {
+			out[name], data = v, true
 		}
-		out[name] = v
 	}
 	return out, data
 }
 
-func jsonLeaf(n *Node, ietf bool) any {
-	if ietf {
-		return n.Value
+func plainLeaf(n *Node) any {
+	list, ok := n.Value.([]any)
+	if !ok {
+		return plain(n.Schema, n.Value)
 	}
-	if list, ok := n.Value.([]any); ok {
-		out := make([]any, len(list))
-		for i, v := range list {
-			out[i] = plain(n.Schema, v)
-		}
-		return out
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = plain(n.Schema, v)
 	}
-	return plain(n.Schema, n.Value)
+	return out
 }
 
 // plain is a value in gNMI's other JSON: 64-bit numbers are numbers, identities have no module.
@@ -231,7 +219,7 @@ func (n *Node) Encode(f Filter, enc gnmi.Encoding) (*gnmi.TypedValue, bool) {
 		raw, ok := n.AppendJSON(nil, f)
 		return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: raw}}, ok
 	}
-	v, ok := n.JSON(f, false)
+	v, ok := n.JSON(f)
 	if !ok {
 		return nil, false
 	}

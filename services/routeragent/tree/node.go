@@ -87,18 +87,6 @@ func (n *Node) add(name string, s *Schema) *Node {
 	return m
 }
 
-// Clone copies a tree; leaves are shared, being immutable.
-func (n *Node) Clone() *Node {
-	c := &Node{Schema: n.Schema, Keys: n.Keys, Value: n.Value}
-	if n.Members != nil {
-		c.Members = make(map[string]*Node, len(n.Members))
-		for k, m := range n.Members {
-			c.Members[k] = m.Clone()
-		}
-	}
-	return c
-}
-
 func entryKey(s *Schema, keys map[string]string) string {
 	if len(s.Keys) == 1 {
 		return keys[s.Keys[0]]
@@ -260,20 +248,4 @@ func compareKeys(keys []string, a, b *Node) int {
 		}
 	}
 	return 0
-}
-
-// entry finds or makes the entry of a list with its key leaves.
-func (n *Node) entry(e Elem) *Node {
-	id := entryKey(n.Schema, e.Keys)
-	have, ok := n.Members[id]
-	if !ok {
-		have = newNode(n.Schema)
-		have.Keys = e.Keys
-		for _, k := range n.Schema.Keys {
-			s := n.Schema.Children[k]
-			have.Members[k] = &Node{Schema: s, Value: s.Type.FromText(e.Keys[k])}
-		}
-		n.Members[id] = have
-	}
-	return have
 }

@@ -142,18 +142,8 @@ func (p Path) with(s *Schema, keys map[string]string) Path {
 	return Path{Elems: append(slices.Clip(slices.Clone(p.Elems)), Elem{Schema: s, Keys: keys})}
 }
 
-// Covers is true if q lies at or under p, wildcards of p matching.
-func (p Path) Covers(q Path) bool {
-	if len(q.Elems) < len(p.Elems) {
-		return false
-	}
-	return p.overlaps(q)
-}
-
-// Overlaps is true if one of the two lies at or under the other.
-func (p Path) Overlaps(q Path) bool { return p.overlaps(q) }
-
-func (p Path) overlaps(q Path) bool {
+// Overlaps is true if one of the two lies at or under the other, wildcards matching.
+func (p Path) Overlaps(q Path) bool {
 	for i := range min(len(p.Elems), len(q.Elems)) {
 		a, b := p.Elems[i], q.Elems[i]
 		if a.Schema != b.Schema {

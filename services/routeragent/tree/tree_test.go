@@ -33,7 +33,7 @@ func path(t *testing.T, s string) Path {
 
 func jsonText(t *testing.T, n *Node) string {
 	t.Helper()
-	v, _ := n.JSON(All, false)
+	v, _ := n.JSON(All)
 	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -41,20 +41,19 @@ func jsonText(t *testing.T, n *Node) string {
 	return string(raw)
 }
 
-func TestCoversAndOverlaps(t *testing.T) {
+func TestOverlaps(t *testing.T) {
 	for _, c := range []struct {
-		p, q             string
-		covers, overlaps bool
+		p, q string
+		want bool
 	}{
-		{"/qos", "/qos/queues/queue[name=a]", true, true},
-		{"/qos/queues/queue[name=a]", "/qos", false, true},
-		{"/qos/queues/queue[name=*]", "/qos/queues/queue[name=a]/config", true, true},
-		{"/qos/queues/queue[name=a]", "/qos/queues/queue[name=b]", false, false},
-		{"/qos", "/interfaces", false, false},
+		{"/qos", "/qos/queues/queue[name=a]", true},
+		{"/qos/queues/queue[name=a]", "/qos", true},
+		{"/qos/queues/queue[name=*]", "/qos/queues/queue[name=a]/config", true},
+		{"/qos/queues/queue[name=a]", "/qos/queues/queue[name=b]", false},
+		{"/qos", "/interfaces", false},
 	} {
-		p, q := path(t, c.p), path(t, c.q)
-		if p.Covers(q) != c.covers || p.Overlaps(q) != c.overlaps {
-			t.Errorf("%s and %s: covers %v, overlaps %v", c.p, c.q, p.Covers(q), p.Overlaps(q))
+		if got := path(t, c.p).Overlaps(path(t, c.q)); got != c.want {
+			t.Errorf("%s and %s overlap: %v, want %v", c.p, c.q, got, c.want)
 		}
 	}
 }

@@ -133,9 +133,9 @@ func TestValidationOfTheChangeIsValidationOfTheWhole(t *testing.T) {
 			if diff := cmp.Diff(jsonText(t, judged), jsonText(t, candidate)); diff != "" {
 				t.Fatalf("after\n%sspelling (-ygot +tree):\n%s", what, diff)
 			}
-			checkDiff(t, running, candidate)
+			checkChanges(t, running, candidate)
 			if got, _ := candidate.AppendJSON(nil, All); len(got) > 0 && string(got) != ietfText(t, candidate) {
-				t.Fatalf("AppendJSON writes\n%s, JSON\n%s", got, ietfText(t, candidate))
+				t.Fatalf("AppendJSON writes\n%s, the slow way\n%s", got, ietfText(t, candidate))
 			}
 			if s.r.IntN(10) > 0 { // a valid change may still fail on the router
 				running = candidate
@@ -170,7 +170,7 @@ func TestDeletingATargetFindsItsReferrer(t *testing.T) {
 
 func ietfText(t *testing.T, n *Node) string {
 	t.Helper()
-	v, _ := n.JSON(All, true)
+	v, _ := n.ietf("")
 	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -178,10 +178,10 @@ func ietfText(t *testing.T, n *Node) string {
 	return string(raw)
 }
 
-// checkDiff makes b out of a by doing what Diff says.
-func checkDiff(t *testing.T, a, b *Node) {
+// checkChanges makes b out of a by doing what Changes says.
+func checkChanges(t *testing.T, a, b *Node) {
 	t.Helper()
-	gone, written := Diff(a, b)
+	gone, written := Changes(a, b, Path{}, All)
 	made := a.Fork()
 	for _, p := range gone {
 		made.remove(p.Elems)
@@ -192,14 +192,14 @@ func checkDiff(t *testing.T, a, b *Node) {
 		}
 	}
 	if diff := cmp.Diff(jsonText(t, b), jsonText(t, made)); diff != "" {
-		t.Fatalf("Diff of %s: gone %v, written %v leads elsewhere (-want +got):\n%s", jsonText(t, a), gone, written, diff)
+		t.Fatalf("Changes of %s: gone %v, written %v leads elsewhere (-want +got):\n%s", jsonText(t, a), gone, written, diff)
 	}
 }
 
 func TestSayingTheSameAgainSharesEverything(t *testing.T) {
 	n := sample(t)
 	c := n.Fork()
-	v, _ := n.JSON(All, true)
+	v, _ := n.ietf("")
 	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
