@@ -14,7 +14,6 @@ import (
 	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/policytest"
-	"github.com/millrace/millrace/services/policy/render/junos"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
@@ -59,7 +58,7 @@ func TestTheDenyListIsJunipers(t *testing.T) {
 	for _, path := range notSupported(t) {
 		theirs[plain(path)] = true
 	}
-	for _, d := range junos.DeniedPaths() {
+	for _, d := range policytest.DeniedPaths() {
 		if (d.Why == "deviation") != theirs[d.Path] {
 			t.Errorf("%s: the list says %s; Juniper deviates it: %t", d.Path, d.Why, theirs[d.Path])
 		}
@@ -75,7 +74,7 @@ func junosParts(t *testing.T, each func(name string, plan compile.RouterPlan, en
 			t.Fatal(err)
 		}
 		for _, plan := range result.Plans {
-			entries, left, err := junos.OpenConfig(plan)
+			entries, left, err := policytest.JunosOpenConfig(plan)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +95,7 @@ func TestWhatPassesTheDenyListIsNotDeviatedAway(t *testing.T) {
 			if err := json.Unmarshal([]byte(u.Body), &v); err != nil {
 				t.Fatal(err)
 			}
-			collect(v, junos.SchemaPath(u.Path), leaves)
+			collect(v, policytest.SchemaPath(u.Path), leaves)
 		}
 	})
 	if len(leaves) < 20 {

@@ -1,4 +1,4 @@
-// Package policytest reads the golden cases, for tests.
+// Package policytest reads the golden cases, for tests, and says what of a plan OpenConfig could express on Junos.
 //
 // In: a folder of policies/golden, with a network, its policy and what follows from them. Out: the compiler's input,
 // and differences from the golden files. Next: tests of services/policy, its compiler and its renderers.

@@ -7,6 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/policytest"
 )
 
 func TestWhatOpenConfigSaysOnJunos(t *testing.T) {
@@ -22,7 +23,7 @@ func TestWhatOpenConfigSaysOnJunos(t *testing.T) {
 		{"priorities are our own words", plan(beta(func(q *document.Queue) { q.Priority = 4 })), []string{configentry.Queue.Path("te-alpha")},
 			[]string{scheduler + ": /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config/te-qos-ext:priority-level: extension"}},
 		{"equal excess is our own word", plan(scheduling(document.Scheduling{Excess: document.ExcessEqual})), nil, []string{scheduler + ": "}},
-		{"a weight of 0", plan(alpha(func(q *document.Queue) { q.Weight = 0 })), nil, []string{scheduler + ": " + weightPath + ": Junos has no weight of 0"}},
+		{"a weight of 0", plan(alpha(func(q *document.Queue) { q.Weight = 0 })), nil, []string{scheduler + ": " + policytest.WeightPath + ": Junos has no weight of 0"}},
 		{"classes by DSCP", plan(filter("edge", lbe)), []string{configentry.Classifier.Path("te-edge-4"), configentry.Classifier.Path("te-edge-6"), configentry.QosInterface.Path("xe-0/0/2.10")}, nil},
 		{"policers", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Drop: true}})), nil, []string{"/qos/scheduler-policies/scheduler-policy[name=te-police-1]: "}},
 		{"a redirect", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src, Dst: dst}})), []string{configentry.ExplicitPath.Path("te-l")},
@@ -31,7 +32,7 @@ func TestWhatOpenConfigSaysOnJunos(t *testing.T) {
 		{"WRED", plan(alpha(func(q *document.Queue) { q.WRED = []document.DropProfile{{Min: 20, Max: 80, Probability: 10}} })), nil, []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			entries, left, err := OpenConfig(c.plan)
+			entries, left, err := policytest.JunosOpenConfig(c.plan)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package junos
+package policytest
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
-// Denied is one line of oc-denied.txt.
+// Denied is one line of junos-denied.txt.
 type Denied struct {
 	// Path is a schema path: no keys.
 	Path string
@@ -24,7 +24,7 @@ type Denied struct {
 	Why string
 }
 
-//go:embed oc-denied.txt
+//go:embed junos-denied.txt
 var deniedText string
 
 var deniedPaths = parseDenied(deniedText)
@@ -58,12 +58,12 @@ var keys = regexp.MustCompile(`\[[^\]]*\]`)
 // SchemaPath takes the keys out of a path.
 func SchemaPath(path string) string { return keys.ReplaceAllString(path, "") }
 
-// OpenConfig renders as much of a plan in OpenConfig as Junos 24.4R1 takes by its
-// published deviations; left lists what is missing, and why. Nothing calls it in
-// production: services/push sends Text, which is complete, because a change that
+// JunosOpenConfig renders as much of a plan in OpenConfig as Junos 24.4R1 takes by its
+// published deviations; left lists what is missing, and why. It is here to show that no
+// plan is whole in OpenConfig: services/push sends text, which is, because a change that
 // is partly OpenConfig and partly text is two changes
 // (docs/adr/0007-junos-is-configured-natively.md).
-func OpenConfig(p compile.RouterPlan) (entries []configentry.Entry, left []string, err error) {
+func JunosOpenConfig(p compile.RouterPlan) (entries []configentry.Entry, left []string, err error) {
 	all, err := openconfig.Entries(p)
 	if err != nil {
 		return nil, nil, err
@@ -142,8 +142,8 @@ var references = map[string]bool{
 	"/qos/interfaces/interface/output/queues/queue/config/queue-management-profile": true,
 }
 
-// weightPath is where 0 would be a transmit-rate of 0, which Junos does not have.
-const weightPath = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config/weight"
+// WeightPath is where 0 would be a transmit-rate of 0, which Junos does not have.
+const WeightPath = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config/weight"
 
 // prune removes denied nodes from v and lists them.
 func prune(v any, at string, gone map[string]bool) []Denied {
@@ -165,7 +165,7 @@ func prune(v any, at string, gone map[string]bool) []Denied {
 			case references[path] && gone[text]:
 				out = append(out, Denied{Path: path, Why: text + " is left out"})
 				delete(v, name)
-			case path == weightPath && text == "0":
+			case path == WeightPath && text == "0":
 				out = append(out, Denied{Path: path, Leave: true, Why: "Junos has no weight of 0"})
 			default:
 				out = append(out, prune(inner, path, gone)...)
