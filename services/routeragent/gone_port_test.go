@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 )
 
-// A port that is gone takes its own state with it, and nobody else's: a collector subscribes to all counters in one call.
+// A port that is gone takes its own state with it, and nothing else's: a collector subscribes to all counters in one
+// call.
 func TestAPortThatIsGoneIsLeftOutOfReadings(t *testing.T) {
 	x := newTarget(t)
 	x.must(t, "update / "+hntes("95"))
