@@ -2,7 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"time"
 
@@ -18,7 +17,8 @@ import (
 func sharedOf(s exporter.SessionState) *flowv1.SharedSession {
 	out := &flowv1.SharedSession{
 		From: s.From.String(), Source: flowv1.Source(s.Source), Domain: s.Domain, LastSeen: stampOf(s.LastSeen), Proven: s.Proven, Boot: stampOf(s.Boot),
-		Samplers: maps.Clone(s.Samplers), Interfaces: maps.Clone(s.Interfaces), Rate: s.Rate, V5Rate: s.V5Rate,
+		Samplers: s.Samplers, Interfaces: s.Interfaces, Rate: s.Rate, V5Rate: s.V5Rate,
+		SamplersAt: s.SamplersAt, InterfacesAt: s.InterfacesAt, RateAt: s.RateAt,
 	}
 	for _, d := range s.Templates {
 		out.Templates = append(out.Templates, &flowv1.SharedTemplate{
@@ -37,6 +37,7 @@ func sessionOf(m *flowv1.SharedSession) (exporter.SessionState, error) {
 	out := exporter.SessionState{
 		From: from, Source: flowrecord.Source(m.GetSource()), Domain: m.GetDomain(), LastSeen: timeOf(m.GetLastSeen()), Proven: m.GetProven(), Boot: timeOf(m.GetBoot()),
 		Samplers: m.GetSamplers(), Interfaces: m.GetInterfaces(), Rate: m.GetRate(), V5Rate: m.GetV5Rate(),
+		SamplersAt: m.GetSamplersAt(), InterfacesAt: m.GetInterfacesAt(), RateAt: m.GetRateAt(),
 	}
 	for _, t := range m.GetTemplates() {
 		out.Templates = append(out.Templates, decode.Definition{

@@ -55,6 +55,7 @@ func contentOf(s exporter.SessionState) uint64 {
 		plain[i] = d
 	}
 	s.Templates = plain
+	s.SamplersAt, s.InterfacesAt, s.RateAt = nil, nil, 0
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return 0

@@ -115,6 +115,7 @@ func TestASharedSessionIsTheSession(t *testing.T) {
 		"v9": {
 			From: netip.MustParseAddrPort("[2001:db8::1]:2055"), Source: flowrecord.NetFlowV9, Domain: 7, LastSeen: at, Proven: true, Rate: 10,
 			Samplers: map[uint64]uint64{1: 1000}, Interfaces: map[uint32]uint64{3: 500},
+			SamplersAt: map[uint64]int64{1: at.Unix()}, InterfacesAt: map[uint32]int64{3: at.Unix() - 60}, RateAt: at.Unix() - 7,
 			Templates: []decode.Definition{{Source: flowrecord.NetFlowV9, Domain: 7, Set: 1, ID: 256, Fields: 2, Scopes: 1, Specs: []byte{0, 8, 0, 4}, At: at}},
 		},
 	} {

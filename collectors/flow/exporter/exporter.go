@@ -43,6 +43,8 @@ const (
 	EventEvicted         = "session_evicted"  // an idle session made room for another
 	// EventTemplateExpired is a template that was not sent again within its lifetime.
 	EventTemplateExpired = "template_expired"
+	// EventSamplingExpired is a rate that was not announced again within a template's lifetime.
+	EventSamplingExpired = "sampling_expired"
 	// EventWithdrawal is an IPFIX template withdrawal, which is ignored: RFC 7011 section 8.4 forbids them over UDP.
 	EventWithdrawal = "template_withdrawal"
 	// EventCounterSample is an sFlow sample of an interface's counters, which come by gNMI (collectors/telemetry).
@@ -63,8 +65,8 @@ type Configuration struct {
 	MaxAge time.Duration `yaml:"max_age"`
 	// MaxAhead is how far in the future a flow may end, for clocks that run ahead.
 	MaxAhead time.Duration `yaml:"max_ahead"`
-	// TemplateLifetime is how long a template is used after it was last received: at least three times the exporters'
-	// template refresh timeout (RFC 7011 section 8.4). Default 90 min, for the 30 min that Cisco IOS takes by default.
+	// TemplateLifetime is how long a template is used after it was last received, and a sampling rate after it was last
+	// announced in options: at least three times the exporters' template refresh timeout (RFC 7011 section 8.4). Default 90 min, for the 30 min that Cisco IOS takes by default.
 	TemplateLifetime time.Duration `yaml:"template_lifetime"`
 	// MaxSessions bounds the exporters' sockets tracked at once. Beyond it the exporter with most of them loses one:
 	// one that never sent a flow first, then the longest idle. Each takes at most 144 KiB beside its templates.
@@ -130,6 +132,9 @@ func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at t
 		s.quality.event(EventLate)
 	}
 	s.quality.events(EventTemplateExpired, s.templates.Expire(at, cfg.TemplateLifetime))
+	expired := s.sampling.expire(cfg.expiry(at))
+	s.quality.events(EventSamplingExpired, expired)
+	s.quality.rates.expire(cfg.expiry(at))
 	m.Reset()
 	if err := decode.Decode(datagram, h, &s.templates, m); err != nil {
 		s.quality.refuse(err, at)
@@ -141,21 +146,21 @@ func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at t
 		s.quality.event(EventClockJump)
 	}
 	for _, a := range m.Sampling {
-		if s.sampling.announce(a) {
+		if s.sampling.announce(a, at.Unix()) {
 			s.quality.event(EventSamplingChange)
 		}
 		if a.Rate > cfg.MaxSamplingRate {
 			s.quality.event(EventSamplingRefused)
 		}
 	}
-	if s.sampling.header(h) {
+	if s.sampling.header(h, at.Unix()) {
 		s.quality.event(EventSamplingChange)
 	}
 	if h.SamplingRate > cfg.MaxSamplingRate {
 		s.quality.event(EventSamplingRefused)
 	}
-	if len(m.Sampling) > 0 || h.SamplingRate != 0 {
-		s.quality.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
+	if len(m.Sampling) > 0 || h.Source == flowrecord.NetFlowV5 || expired > 0 {
+		s.quality.announced(s.key.from.Port(), &s.sampling)
 	}
 	return s.complete(cfg, h, at, m, out)
 }
@@ -219,7 +224,7 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
 	rate := s.sampling.rate(f)
 	if rate == 0 {
-		rate = only(s.quality.rates)
+		rate = s.quality.rates.only()
 	}
 	return cfg.rate(s.key.from.Addr(), rate)
 }

@@ -14,8 +14,8 @@ import (
 //
 // Where a bound is reached, the exporter that has most gives way, never one that has less than the one in need.
 const (
-	// samplerMemory is what one announced rate takes in a map of this package.
-	samplerMemory = 48
+	// samplerMemory is what one announced rate takes in a map of this package, or in the two of a SessionState.
+	samplerMemory = 80
 	// sessionMemory is what a session takes beside templates and samplers, once it remembers 4096 datagrams.
 	sessionMemory = 144 << 10
 	// rowMemory is what an exporter's counters of one domain and format take, with most reasons and events counted.

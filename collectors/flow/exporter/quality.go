@@ -45,7 +45,7 @@ type qualityKey struct {
 type quality struct {
 	Quality
 	templates map[uint16]int    // per source port
-	rates     map[uint16]uint64 // the same: what holds for records that name no sampler
+	rates     announced[uint16] // the same: what holds for records that name no sampler
 	window    window
 	hours     hours
 }
@@ -56,7 +56,7 @@ func newQuality(k qualityKey) *quality {
 			Exporter: k.exporter, Domain: k.domain, Source: k.source,
 			Drops: map[string]uint64{}, Events: map[string]uint64{},
 		},
-		templates: map[uint16]int{}, rates: map[uint16]uint64{},
+		templates: map[uint16]int{},
 	}
 }
 
@@ -78,19 +78,20 @@ func (q *quality) events(name string, n int) {
 // collector reads.
 var notLost = map[decode.Reason]bool{decode.ReasonShort: true, decode.ReasonVersion: true, decode.ReasonEmpty: true}
 
-// announced notes the rate that a socket's session now knows for records that name no sampler; 0 is none.
-func (q *quality) announced(port uint16, rate uint64) {
+// announced notes the rate that a socket's session now knows for records that name no sampler, if it knows one.
+func (q *quality) announced(port uint16, s *sampling) {
+	rate := s.rate(&decode.Flow{})
 	if rate == 0 {
-		delete(q.rates, port)
+		delete(q.rates.rates, port)
 		return
 	}
-	q.rates[port] = rate
+	q.rates.set(port, rate, s.last)
 }
 
 // forget drops what belongs to a socket that is tracked no more.
 func (q *quality) forget(port uint16) {
 	delete(q.templates, port)
-	delete(q.rates, port)
+	delete(q.rates.rates, port)
 }
 
 // refuse counts a datagram that did not decode.

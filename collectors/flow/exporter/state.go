@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -38,6 +37,11 @@ type SessionState struct {
 	Interfaces map[uint32]uint64 `json:"interfaces,omitempty"`
 	Rate       uint64            `json:"rate,omitempty"`
 	V5Rate     uint64            `json:"v5_rate,omitempty"`
+	// When each of them was announced last, in seconds since 1970; what lacks it, of an older collector, when the
+	// exporter was seen last.
+	SamplersAt   map[uint64]int64 `json:"samplers_at,omitempty"`
+	InterfacesAt map[uint32]int64 `json:"interfaces_at,omitempty"`
+	RateAt       int64            `json:"rate_at,omitempty"`
 }
 
 // State is a copy, in order.
@@ -58,9 +62,11 @@ func (p *part) state(out []SessionState) []SessionState {
 	for key, s := range p.sessions {
 		kept := SessionState{
 			From: key.from, Source: key.source, Domain: key.domain, LastSeen: s.lastSeen, Proven: s.proven, Boot: s.clock.boot,
-			Templates: s.templates.Definitions(), Samplers: maps.Clone(s.sampling.selectors), Interfaces: maps.Clone(s.sampling.interfaces),
-			Rate: s.sampling.all, V5Rate: s.sampling.v5,
+			Templates: s.templates.Definitions(), V5Rate: s.sampling.v5,
 		}
+		kept.Samplers, kept.SamplersAt = s.sampling.selectors.kept()
+		kept.Interfaces, kept.InterfacesAt = s.sampling.interfaces.kept()
+		kept.Rate, kept.RateAt = s.sampling.all.rate, s.sampling.all.at
 		if len(kept.Templates)+len(kept.Samplers)+len(kept.Interfaces) > 0 || kept.Rate != 0 || kept.V5Rate != 0 {
 			out = append(out, kept)
 		}
@@ -84,6 +90,18 @@ func (t *Table) Restore(state State, now time.Time) (sessions int) {
 	return int(t.sessions.n.Load())
 }
 
+// kept are the rates, and when each was announced last.
+func (a *announced[K]) kept() (rates map[K]uint64, at map[K]int64) {
+	if len(a.rates) == 0 {
+		return nil, nil
+	}
+	rates, at = map[K]uint64{}, map[K]int64{}
+	for key, one := range a.rates {
+		rates[key], at[key] = one.rate, one.at
+	}
+	return rates, at
+}
+
 func (p *part) restore(kept SessionState, now time.Time) {
 	s := p.session(kept.key())
 	s.lastSeen, s.proven, s.restored, s.clock.boot = kept.LastSeen, kept.Proven, true, kept.Boot
@@ -92,15 +110,22 @@ func (p *part) restore(kept SessionState, now time.Time) {
 			s.templates.Restore(d) //nolint:errcheck // what no exporter can have sent is left out
 		}
 	}
+	seen := kept.LastSeen.Unix()
 	for id, rate := range kept.Samplers {
-		s.sampling.announce(decode.Sampling{Selector: id, Rate: rate})
+		s.sampling.announce(decode.Sampling{Selector: id, Rate: rate}, cmp.Or(kept.SamplersAt[id], seen))
 	}
 	for id, rate := range kept.Interfaces {
-		s.sampling.announce(decode.Sampling{Interface: id, Rate: rate})
+		s.sampling.announce(decode.Sampling{Interface: id, Rate: rate}, cmp.Or(kept.InterfacesAt[id], seen))
 	}
-	s.sampling.all, s.sampling.v5 = kept.Rate, kept.V5Rate
+	if kept.Rate != 0 {
+		s.sampling.announce(decode.Sampling{Rate: kept.Rate}, cmp.Or(kept.RateAt, seen))
+	}
+	if kept.V5Rate != 0 {
+		s.sampling.v5, s.sampling.last = kept.V5Rate, seen
+	}
+	s.sampling.expire(p.table.cfg.expiry(now))
 	q := s.quality
 	q.templates[s.key.from.Port()], q.LastSeen = s.templates.Len(), kept.LastSeen
-	q.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
+	q.announced(s.key.from.Port(), &s.sampling)
 	p.charge(s)
 }

@@ -38,10 +38,14 @@ type SharedSession struct {
 	Boot      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=boot,proto3" json:"boot,omitempty"`
 	Templates []*SharedTemplate      `protobuf:"bytes,7,rep,name=templates,proto3" json:"templates,omitempty"`
 	// Sampling rates that were announced: by sampler, by interface, for all, and in the header of v5.
-	Samplers      map[uint64]uint64 `protobuf:"bytes,8,rep,name=samplers,proto3" json:"samplers,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Interfaces    map[uint32]uint64 `protobuf:"bytes,9,rep,name=interfaces,proto3" json:"interfaces,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Rate          uint64            `protobuf:"varint,10,opt,name=rate,proto3" json:"rate,omitempty"`
-	V5Rate        uint64            `protobuf:"varint,11,opt,name=v5_rate,json=v5Rate,proto3" json:"v5_rate,omitempty"`
+	Samplers   map[uint64]uint64 `protobuf:"bytes,8,rep,name=samplers,proto3" json:"samplers,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Interfaces map[uint32]uint64 `protobuf:"bytes,9,rep,name=interfaces,proto3" json:"interfaces,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Rate       uint64            `protobuf:"varint,10,opt,name=rate,proto3" json:"rate,omitempty"`
+	V5Rate     uint64            `protobuf:"varint,11,opt,name=v5_rate,json=v5Rate,proto3" json:"v5_rate,omitempty"`
+	// When each of them was announced last, in seconds since 1970; what lacks it: when the exporter was seen last.
+	SamplersAt    map[uint64]int64 `protobuf:"bytes,12,rep,name=samplers_at,json=samplersAt,proto3" json:"samplers_at,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	InterfacesAt  map[uint32]int64 `protobuf:"bytes,13,rep,name=interfaces_at,json=interfacesAt,proto3" json:"interfaces_at,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	RateAt        int64            `protobuf:"varint,14,opt,name=rate_at,json=rateAt,proto3" json:"rate_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +157,27 @@ func (x *SharedSession) GetV5Rate() uint64 {
 	return 0
 }
 
+func (x *SharedSession) GetSamplersAt() map[uint64]int64 {
+	if x != nil {
+		return x.SamplersAt
+	}
+	return nil
+}
+
+func (x *SharedSession) GetInterfacesAt() map[uint32]int64 {
+	if x != nil {
+		return x.InterfacesAt
+	}
+	return nil
+}
+
+func (x *SharedSession) GetRateAt() int64 {
+	if x != nil {
+		return x.RateAt
+	}
+	return 0
+}
+
 // SharedTemplate is a template of NetFlow v9 or IPFIX.
 type SharedTemplate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -246,7 +271,7 @@ var File_millrace_flow_v1_session_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1emillrace/flow/v1/session.proto\x12\x10millrace.flow.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/flow/v1/flow.proto\"\xf3\x04\n" +
+	"\x1emillrace/flow/v1/session.proto\x12\x10millrace.flow.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/flow/v1/flow.proto\"\xb6\a\n" +
 	"\rSharedSession\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x120\n" +
 	"\x06source\x18\x02 \x01(\x0e2\x18.millrace.flow.v1.SourceR\x06source\x12\x16\n" +
@@ -261,13 +286,23 @@ const file_millrace_flow_v1_session_proto_rawDesc = "" +
 	"interfaces\x12\x12\n" +
 	"\x04rate\x18\n" +
 	" \x01(\x04R\x04rate\x12\x17\n" +
-	"\av5_rate\x18\v \x01(\x04R\x06v5Rate\x1a;\n" +
+	"\av5_rate\x18\v \x01(\x04R\x06v5Rate\x12P\n" +
+	"\vsamplers_at\x18\f \x03(\v2/.millrace.flow.v1.SharedSession.SamplersAtEntryR\n" +
+	"samplersAt\x12V\n" +
+	"\rinterfaces_at\x18\r \x03(\v21.millrace.flow.v1.SharedSession.InterfacesAtEntryR\finterfacesAt\x12\x17\n" +
+	"\arate_at\x18\x0e \x01(\x03R\x06rateAt\x1a;\n" +
 	"\rSamplersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x04R\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fInterfacesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xa4\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
+	"\x0fSamplersAtEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x04R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a?\n" +
+	"\x11InterfacesAtEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa4\x01\n" +
 	"\x0eSharedTemplate\x12\x10\n" +
 	"\x03set\x18\x01 \x01(\rR\x03set\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x16\n" +
@@ -289,28 +324,32 @@ func file_millrace_flow_v1_session_proto_rawDescGZIP() []byte {
 	return file_millrace_flow_v1_session_proto_rawDescData
 }
 
-var file_millrace_flow_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_millrace_flow_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_millrace_flow_v1_session_proto_goTypes = []any{
 	(*SharedSession)(nil),         // 0: millrace.flow.v1.SharedSession
 	(*SharedTemplate)(nil),        // 1: millrace.flow.v1.SharedTemplate
 	nil,                           // 2: millrace.flow.v1.SharedSession.SamplersEntry
 	nil,                           // 3: millrace.flow.v1.SharedSession.InterfacesEntry
-	(Source)(0),                   // 4: millrace.flow.v1.Source
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	nil,                           // 4: millrace.flow.v1.SharedSession.SamplersAtEntry
+	nil,                           // 5: millrace.flow.v1.SharedSession.InterfacesAtEntry
+	(Source)(0),                   // 6: millrace.flow.v1.Source
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_millrace_flow_v1_session_proto_depIdxs = []int32{
-	4, // 0: millrace.flow.v1.SharedSession.source:type_name -> millrace.flow.v1.Source
-	5, // 1: millrace.flow.v1.SharedSession.last_seen:type_name -> google.protobuf.Timestamp
-	5, // 2: millrace.flow.v1.SharedSession.boot:type_name -> google.protobuf.Timestamp
+	6, // 0: millrace.flow.v1.SharedSession.source:type_name -> millrace.flow.v1.Source
+	7, // 1: millrace.flow.v1.SharedSession.last_seen:type_name -> google.protobuf.Timestamp
+	7, // 2: millrace.flow.v1.SharedSession.boot:type_name -> google.protobuf.Timestamp
 	1, // 3: millrace.flow.v1.SharedSession.templates:type_name -> millrace.flow.v1.SharedTemplate
 	2, // 4: millrace.flow.v1.SharedSession.samplers:type_name -> millrace.flow.v1.SharedSession.SamplersEntry
 	3, // 5: millrace.flow.v1.SharedSession.interfaces:type_name -> millrace.flow.v1.SharedSession.InterfacesEntry
-	5, // 6: millrace.flow.v1.SharedTemplate.at:type_name -> google.protobuf.Timestamp
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4, // 6: millrace.flow.v1.SharedSession.samplers_at:type_name -> millrace.flow.v1.SharedSession.SamplersAtEntry
+	5, // 7: millrace.flow.v1.SharedSession.interfaces_at:type_name -> millrace.flow.v1.SharedSession.InterfacesAtEntry
+	7, // 8: millrace.flow.v1.SharedTemplate.at:type_name -> google.protobuf.Timestamp
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_session_proto_init() }
@@ -325,7 +364,7 @@ func file_millrace_flow_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_session_proto_rawDesc), len(file_millrace_flow_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
