@@ -3,6 +3,7 @@ package flowstore
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -364,5 +365,43 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 				t.Error("New took it")
 			}
 		})
+	}
+}
+
+// An answer is bounded whatever is asked for: many series are thinned further, and too many are refused.
+func TestAnswersOfSeriesAreBounded(t *testing.T) {
+	for series, want := range map[uint64]int64{0: 1800, 1: 1800, maxAnswer / maxPoints: 1800, 2 * maxAnswer / maxPoints: 3600, maxSeries: 360_000} {
+		if step, err := stepOf(series, time.Hour); err != nil || step != want {
+			t.Errorf("%d series: steps of %d ms, %v, want %d", series, step, err, want)
+		}
+	}
+	r := newRig(t, testConfiguration(t.TempDir()))
+	const n = 200_000
+	var some []counter
+	var samples vpnSamples
+	for i := range n {
+		some = append(some, counter{device: "wr", path: fmt.Sprintf("/p/%d", i), value: 1, at: day0})
+		samples.flows = append(samples.flows, vpnSample{vpn: fmt.Sprint(i % 7), ingress: fmt.Sprint(i), egress: "10.255.0.2"})
+	}
+	samples.at = day0
+	db, metrics := *r.comp.db.Load(), newMetrics(nil)
+	if err := (&telemetryWriter{db, metrics}).insert(t.Context(), [][]counter{some}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&vpnWriter{db, metrics}).insert(t.Context(), []vpnSamples{samples}); err != nil {
+		t.Fatal(err)
+	}
+	from, to := timestamppb.New(day0), timestamppb.New(day0.Add(time.Minute))
+	all, err := r.client.Telemetry(t.Context(), connect.NewRequest(&flowv1.TelemetryRequest{From: from, To: to}))
+	if connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("%d series: %d of them, %v, want RESOURCE_EXHAUSTED", n, len(all.Msg.GetSeries()), err)
+	}
+	flows, err := r.client.VpnSeries(t.Context(), connect.NewRequest(&flowv1.VpnSeriesRequest{From: from, To: to}))
+	if connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("%d VPN flows: %d of them, %v, want RESOURCE_EXHAUSTED", n, len(flows.Msg.GetFlows()), err)
+	}
+	most, err := r.client.VpnSeries(t.Context(), connect.NewRequest(&flowv1.VpnSeriesRequest{From: from, To: to, Limit: 3}))
+	if err != nil || len(most.Msg.GetFlows()) != 3 {
+		t.Errorf("the three that sent most: %v, %v", most, err)
 	}
 }

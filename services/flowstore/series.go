@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-const seriesSQL = `
-SELECT device, path, max(time) AS last, argMax(value, time) AS v
+const seriesOf = `
 FROM telemetry
-WHERE time >= ? AND time < ? AND startsWith(path, ?) AND (device = ? OR ? = '')
+WHERE time >= ? AND time < ? AND startsWith(path, ?) AND (device = ? OR ? = '')`
+
+const seriesSQL = `
+SELECT device, path, max(time) AS last, argMax(value, time) AS v` + seriesOf + `
 GROUP BY device, path, intDiv(toUnixTimestamp64Milli(time), ?) AS step
 ORDER BY device, path, step`
 
@@ -22,9 +25,49 @@ ORDER BY device, path, step`
 // more, the last of each step stands for it, which loses nothing of a counter.
 const maxPoints = 2000
 
+const (
+	// maxAnswer is about how many points an answer has in all, which take 150 MB until it is sent. Of more series than
+	// that allows each has fewer points.
+	maxAnswer = 1_000_000
+	// maxSeries leaves each ten.
+	maxSeries = maxAnswer / 10
+)
+
+// stepOf is for how many milliseconds a point stands, in an answer of so many series over a time.
+func stepOf(series uint64, over time.Duration) (int64, error) {
+	if series > maxSeries {
+		return 0, connect.NewError(connect.CodeResourceExhausted,
+			fmt.Errorf("%d series, and an answer has at most %d: ask for one device or VPN, for a longer path, or for a shorter time", series, maxSeries))
+	}
+	points := min(maxPoints, maxAnswer/max(int64(series), 1))
+	return max(1, (over.Milliseconds()+points-1)/points), nil
+}
+
+// countOf is the one number that a query answers with.
+func countOf(ctx context.Context, db store.DB, sql string, args ...any) (n uint64, err error) {
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&n); err != nil {
+			return 0, err
+		}
+	}
+	return n, rows.Err()
+}
+
 // counterSeries reads counters of one device (empty: of all) below a path.
 func counterSeries(ctx context.Context, db store.DB, device, prefix string, from, to time.Time) ([]*flowv1.TelemetrySeries, error) {
-	step := max(1, to.Sub(from).Milliseconds()/maxPoints)
+	series, err := countOf(ctx, db, "SELECT uniqExact(device, path)"+seriesOf, from, to, prefix, device, device)
+	if err != nil {
+		return nil, fmt.Errorf("count telemetry: %w", err)
+	}
+	step, err := stepOf(series, to.Sub(from))
+	if err != nil {
+		return nil, err
+	}
 	rows, err := db.Query(ctx, seriesSQL, from, to, prefix, device, device, step)
 	if err != nil {
 		return nil, fmt.Errorf("read telemetry: %w", err)

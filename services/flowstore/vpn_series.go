@@ -24,6 +24,11 @@ WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '') AND (? = 0 OR (vpn, ingress
 GROUP BY vpn, ingress, egress, intDiv(toUnixTimestamp64Milli(time), ?) AS step
 ORDER BY vpn, ingress, egress, step`
 
+const vpnCountSQL = "SELECT uniqExact(vpn, ingress, egress) FROM vpn_flows WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '')"
+
+// vpnPoint is how many points of a counter one of a VPN flow takes the room of.
+const vpnPoint = 2
+
 const vpnFairnessSQL = `
 SELECT max(time) AS last, avg(fairness), avg(jain), argMax(active, time), avg(throughput)
 FROM vpn_fairness FINAL
@@ -41,19 +46,33 @@ func (a *api) VpnSeries(ctx context.Context, req *connect.Request[flowv1.VpnSeri
 	if err != nil {
 		return nil, err
 	}
-	step := max(1, to.Sub(from).Milliseconds()/maxPoints)
 	out := &flowv1.VpnSeriesResponse{}
-	if out.Flows, err = vpnFlows(ctx, db, req.Msg, from, to, step); err != nil {
+	if out.Flows, err = vpnFlows(ctx, db, req.Msg, from, to); err != nil {
 		return nil, err
 	}
-	if out.Fairness, err = vpnFairness(ctx, db, from, to, step); err != nil {
+	one, err := stepOf(1, to.Sub(from))
+	if err != nil {
+		return nil, err
+	}
+	if out.Fairness, err = vpnFairness(ctx, db, from, to, one); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(out), nil
 }
 
-func vpnFlows(ctx context.Context, db store.DB, req *flowv1.VpnSeriesRequest, from, to time.Time, step int64) ([]*flowv1.VpnFlowSeries, error) {
+func vpnFlows(ctx context.Context, db store.DB, req *flowv1.VpnSeriesRequest, from, to time.Time) ([]*flowv1.VpnFlowSeries, error) {
 	vpn, limit := req.GetVpn(), req.GetLimit()
+	flows, err := countOf(ctx, db, vpnCountSQL, from, to, vpn, vpn)
+	if err != nil {
+		return nil, fmt.Errorf("count VPN flows: %w", err)
+	}
+	if limit > 0 {
+		flows = min(flows, uint64(limit))
+	}
+	step, err := stepOf(vpnPoint*flows, to.Sub(from))
+	if err != nil {
+		return nil, err
+	}
 	rows, err := db.Query(ctx, vpnSeriesSQL, from, to, vpn, vpn, limit, from, to, vpn, vpn, max(limit, 1), step)
 	if err != nil {
 		return nil, fmt.Errorf("read VPN flows: %w", err)
