@@ -40,7 +40,8 @@ func newCommitter[T any](cfg Configuration, insert func(context.Context, []T) er
 	}
 }
 
-// store returns once item is in the database.
+// store returns once item is in the database, or its insert has failed. ctx ends the wait for an insert, and not the
+// insert, which ends with run's: while it goes on, no other replica may begin with the message.
 func (c *committer[T]) store(ctx context.Context, item T, rows int) error {
 	p := pending[T]{item, rows, make(chan error, 1)}
 	select {
@@ -48,12 +49,7 @@ func (c *committer[T]) store(ctx context.Context, item T, rows int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case err := <-p.done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return <-p.done
 }
 
 // run inserts until ctx ends.

@@ -146,3 +146,38 @@ func TestABacklogIsNotHeldUp(t *testing.T) {
 		}
 	}
 }
+
+// A handler whose message goes to another replica says so once its insert has ended: both would store it.
+func TestAHandlerWaitsForItsInsert(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open, end := context.WithCancel(t.Context())
+		begun, release := make(chan struct{}), make(chan struct{})
+		c := newCommitter(Configuration{Workers: 1, MaxRows: 1}, func(context.Context, []int) error {
+			close(begun)
+			<-release
+			return nil
+		})
+		go c.run(open)
+		ctx, cancel := context.WithCancel(open)
+		answer := make(chan error, 1)
+		go func() { answer <- c.store(ctx, 1, 1) }()
+		<-begun
+		cancel()
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			t.Errorf("the handler answers %v while its insert runs", err)
+		default:
+		}
+		close(release)
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			if err != nil {
+				t.Errorf("the handler answers %v, and its message is stored", err)
+			}
+		default:
+		}
+		end()
+	})
+}
