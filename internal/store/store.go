@@ -161,7 +161,9 @@ func Open(ctx context.Context, cfg Configuration) (DB, error) {
 	case cfg.Cluster != "":
 		db, err = openCluster(ctx, cfg)
 	case len(cfg.Servers) > 0:
-		db, err = openServer(ctx, cfg)
+		var only *server
+		only, err = openServer(ctx, cfg)
+		db = &oneServer{only}
 	default:
 		db, err = openEmbedded(cfg)
 	}

@@ -96,8 +96,8 @@ func Clear(ctx context.Context, db DB) error {
 }
 
 // Count is how many rows a table has.
-func Count(ctx context.Context, db DB, table string) (n uint64, err error) {
-	rows, err := db.Query(ctx, "SELECT count() FROM "+table)
+func Count(ctx context.Context, db DB, table string, args ...any) (n uint64, err error) {
+	rows, err := db.Query(ctx, "SELECT count() FROM "+table, args...)
 	if err != nil {
 		return 0, fmt.Errorf("count the rows of %s: %w", table, err)
 	}

@@ -43,24 +43,9 @@ func stepOf(series uint64, over time.Duration) (int64, error) {
 	return max(1, (over.Milliseconds()+points-1)/points), nil
 }
 
-// countOf is the one number that a query answers with.
-func countOf(ctx context.Context, db store.DB, sql string, args ...any) (n uint64, err error) {
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(&n); err != nil {
-			return 0, err
-		}
-	}
-	return n, rows.Err()
-}
-
 // counterSeries reads counters of one device (empty: of all) below a path.
 func counterSeries(ctx context.Context, db store.DB, device, prefix string, from, to time.Time) ([]*flowv1.TelemetrySeries, error) {
-	series, err := countOf(ctx, db, "SELECT uniqExact(device, path)"+seriesOf, from, to, prefix, device, device)
+	series, err := store.Count(ctx, db, "(SELECT DISTINCT device, path"+seriesOf+")", from, to, prefix, device, device)
 	if err != nil {
 		return nil, fmt.Errorf("count telemetry: %w", err)
 	}

@@ -24,7 +24,7 @@ WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '') AND (? = 0 OR (vpn, ingress
 GROUP BY vpn, ingress, egress, intDiv(toUnixTimestamp64Milli(time), ?) AS step
 ORDER BY vpn, ingress, egress, step`
 
-const vpnCountSQL = "SELECT uniqExact(vpn, ingress, egress) FROM vpn_flows WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '')"
+const vpnFlowsOf = "(SELECT DISTINCT vpn, ingress, egress FROM vpn_flows WHERE time >= ? AND time < ? AND (vpn = ? OR ? = ''))"
 
 // vpnPoint is how many points of a counter one of a VPN flow takes the room of.
 const vpnPoint = 2
@@ -62,7 +62,7 @@ func (a *api) VpnSeries(ctx context.Context, req *connect.Request[flowv1.VpnSeri
 
 func vpnFlows(ctx context.Context, db store.DB, req *flowv1.VpnSeriesRequest, from, to time.Time) ([]*flowv1.VpnFlowSeries, error) {
 	vpn, limit := req.GetVpn(), req.GetLimit()
-	flows, err := countOf(ctx, db, vpnCountSQL, from, to, vpn, vpn)
+	flows, err := store.Count(ctx, db, vpnFlowsOf, from, to, vpn, vpn)
 	if err != nil {
 		return nil, fmt.Errorf("count VPN flows: %w", err)
 	}
