@@ -16,41 +16,37 @@ import (
 // tells a silent network from a collector that was down.
 type ownHours struct {
 	mu       sync.Mutex
-	hour     exporter.Hour
-	former   []exporter.Hour
-	dirty    bool
+	hours    exporter.Hours
+	listened time.Time // the hour in which it was last noted
 	revision uint64
 }
 
 // listen notes that the collector is there.
-func (o *ownHours) listen(now time.Time) { o.count(now, 0, 0) }
+func (o *ownHours) listen(now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if hour := now.Truncate(time.Hour); !hour.Equal(o.listened) {
+		o.listened = hour
+		o.hours.At(now)
+	}
+}
 
 func (o *ownHours) count(now time.Time, datagrams int, dropped uint32) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if start := now.UTC().Truncate(time.Hour); !start.Equal(o.hour.Start) {
-		if o.dirty {
-			o.former = append(o.former, o.hour)
-		}
-		o.hour, o.dirty = exporter.Hour{Exporter: netip.IPv4Unspecified(), Start: start}, true
-	}
-	o.hour.Datagrams += uint64(datagrams)
-	o.hour.SocketDrops += uint64(dropped)
-	o.dirty = o.dirty || datagrams > 0 || dropped > 0
+	hour := o.hours.At(now)
+	hour.Datagrams += uint64(datagrams)
+	hour.SocketDrops += uint64(dropped)
 }
 
 // changed lists the hours that were counted in since it was last requested.
 func (o *ownHours) changed() []exporter.Hour {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := o.former
-	if o.dirty {
-		out = append(out, o.hour)
-	}
-	o.former, o.dirty = nil, false
+	out := o.hours.Changed()
 	o.revision++
 	for i := range out {
-		out[i].Revision = o.revision
+		out[i].Exporter, out[i].Revision = netip.IPv4Unspecified(), o.revision
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func (t *Table) Forward(r *flowrecord.Record, at time.Time, maxAge time.Duration
 
 // forwarded counts a record that came in no datagram.
 func (q *quality) forwarded(at time.Time, r *flowrecord.Record) {
-	hour := q.hours.at(at)
+	hour := q.hours.At(at)
 	hour.Records++
 	if r.SamplingRate == 0 {
 		hour.UnknownRate++

@@ -30,15 +30,15 @@ type Hour struct {
 	SocketDrops uint64
 }
 
-// hours are the hour under way and the one before, which may still change hands.
-type hours struct {
+// Hours are the hour under way and the one before, in which what comes late still counts.
+type Hours struct {
 	last   [2]Hour // newest first; Start is zero where there was none
 	dirty  [2]bool
 	former []Hour // changed, and moved out before they were read
 }
 
-// at is the hour to count in. A clock that was set back by more than an hour counts in a new one.
-func (h *hours) at(now time.Time) *Hour {
+// At is the hour to count in. A clock that was set back by more than an hour counts in a new one.
+func (h *Hours) At(now time.Time) *Hour {
 	start := now.UTC().Truncate(time.Hour)
 	for i := range h.last {
 		if h.last[i].Start.Equal(start) {
@@ -54,8 +54,8 @@ func (h *hours) at(now time.Time) *Hour {
 	return &h.last[0]
 }
 
-// changed lists what was counted in since it was last requested.
-func (h *hours) changed() []Hour {
+// Changed lists what was counted in since it was last requested.
+func (h *Hours) Changed() []Hour {
 	out := h.former
 	h.former = nil
 	for i := range h.last {
@@ -68,7 +68,7 @@ func (h *hours) changed() []Hour {
 }
 
 // loss is what was lost and received in this hour and the one before.
-func (h *hours) loss(now time.Time) (lost, received uint64) {
+func (h *Hours) loss(now time.Time) (lost, received uint64) {
 	for _, hour := range h.last {
 		if !hour.Start.IsZero() && now.Sub(hour.Start) < 2*time.Hour {
 			lost, received = lost+hour.Lost, received+hour.Received

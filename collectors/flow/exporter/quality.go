@@ -47,7 +47,7 @@ type quality struct {
 	templates map[uint16]int    // per source port
 	rates     announced[uint16] // the same: what holds for records that name no sampler
 	window    window
-	hours     hours
+	hours     Hours
 }
 
 func newQuality(k qualityKey) *quality {
@@ -104,7 +104,7 @@ func (q *quality) refuse(err error, at time.Time) {
 	q.drop(reason, 1)
 	q.LastSeen = at
 	if !notLost[reason] {
-		q.hours.at(at).Refused++
+		q.hours.At(at).Refused++
 	}
 }
 
@@ -112,14 +112,14 @@ func (q *quality) refuse(err error, at time.Time) {
 func (q *quality) rateLimited(at time.Time) {
 	q.drop(ReasonRateLimited, 1)
 	q.LastSeen = at
-	q.hours.at(at).Refused++
+	q.hours.At(at).Refused++
 }
 
 func (q *quality) addLost(n int64, at time.Time) {
 	if n == 0 {
 		return
 	}
-	hour := q.hours.at(at)
+	hour := q.hours.At(at)
 	if n < 0 {
 		q.Lost -= min(q.Lost, uint64(-n))
 		hour.Lost -= min(hour.Lost, uint64(-n))
@@ -132,18 +132,18 @@ func (q *quality) addLost(n int64, at time.Time) {
 func (q *quality) noTemplate(n int, at time.Time) {
 	q.drop(ReasonNoTemplate, n)
 	if n > 0 {
-		q.hours.at(at).NoTemplate += uint64(n)
+		q.hours.At(at).NoTemplate += uint64(n)
 	}
 }
 
 func (q *quality) implausible(reason decode.Reason, at time.Time) {
 	q.drop(reason, 1)
-	q.hours.at(at).OutOfRange++
+	q.hours.At(at).OutOfRange++
 }
 
 // received counts a datagram and the records that were kept of it.
 func (q *quality) received(at time.Time, records []flowrecord.Record, units uint32) {
-	hour := q.hours.at(at)
+	hour := q.hours.At(at)
 	hour.Datagrams++
 	hour.Records += uint64(len(records))
 	hour.Received += uint64(units)
@@ -161,7 +161,7 @@ func (q *quality) received(at time.Time, records []flowrecord.Record, units uint
 
 // changed lists the hours that were counted in since it was last requested.
 func (q *quality) changed(revision uint64) []Hour {
-	out := q.hours.changed()
+	out := q.hours.Changed()
 	for i := range out {
 		h := &out[i]
 		h.Exporter, h.Domain, h.Source, h.Revision = q.Exporter, q.Domain, q.Source, revision
