@@ -50,22 +50,23 @@ func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
 type qualityCollector struct{ c *Component }
 
 var (
-	perExporter  = []string{"exporter", "domain", "source"}
-	descDatagram = prometheus.NewDesc(metricPrefix+"datagrams_total", "Datagrams taken.", perExporter, nil)
-	descRecords  = prometheus.NewDesc(metricPrefix+"records_total", "Flow records taken.", perExporter, nil)
-	descLost     = prometheus.NewDesc(metricPrefix+"lost", "Missing by sequence number: packets in v9, records in v5 and IPFIX.", perExporter, nil)
-	descSampling = prometheus.NewDesc(metricPrefix+"sampling_rate", "One packet in this many is counted; 0 is unknown.", perExporter, nil)
-	descUnknown  = prometheus.NewDesc(metricPrefix+"unknown_rate_records_total", "Flow records taken whose sampling rate was not known.", perExporter, nil)
-	descDrops    = prometheus.NewDesc(metricPrefix+"drops_total", "Datagrams, sets or records dropped.", append(perExporter, "reason"), nil)
-	descEvents   = prometheus.NewDesc(metricPrefix+"events_total", "Restarts, clock jumps and the like.", append(perExporter, "event"), nil)
-	descReading  = prometheus.NewDesc(metricPrefix+"topic_reading", "1 while a topic is there and brokers answer, 0 otherwise.", []string{"topic"}, nil)
-	descLag      = prometheus.NewDesc(metricPrefix+"topic_lag_messages", "Messages of the topic's partitions here that were not read yet.", []string{"topic"}, nil)
-	descSocket   = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", []string{"listen", "worker"}, nil)
+	perExporter   = []string{"exporter", "domain", "source"}
+	descDatagram  = prometheus.NewDesc(metricPrefix+"datagrams_total", "Datagrams taken.", perExporter, nil)
+	descRecords   = prometheus.NewDesc(metricPrefix+"records_total", "Flow records taken.", perExporter, nil)
+	descLost      = prometheus.NewDesc(metricPrefix+"lost", "Missing by sequence number: packets in v9, records in v5 and IPFIX.", perExporter, nil)
+	descSampling  = prometheus.NewDesc(metricPrefix+"sampling_rate", "One packet in this many is counted; 0 is unknown.", perExporter, nil)
+	descUnknown   = prometheus.NewDesc(metricPrefix+"unknown_rate_records_total", "Flow records taken whose sampling rate was not known.", perExporter, nil)
+	descDrops     = prometheus.NewDesc(metricPrefix+"drops_total", "Datagrams, sets or records dropped.", append(perExporter, "reason"), nil)
+	descEvents    = prometheus.NewDesc(metricPrefix+"events_total", "Restarts, clock jumps and the like.", append(perExporter, "event"), nil)
+	descReading   = prometheus.NewDesc(metricPrefix+"topic_reading", "1 while a topic is there and brokers answer, 0 otherwise.", []string{"topic"}, nil)
+	descLag       = prometheus.NewDesc(metricPrefix+"topic_lag_messages", "Messages of the topic's partitions here that were not read yet.", []string{"topic"}, nil)
+	descTopicLost = prometheus.NewDesc(metricPrefix+"topic_lost_messages_total", "Messages that the topic's brokers deleted before they were read.", []string{"topic"}, nil)
+	descSocket    = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", []string{"listen", "worker"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (q qualityCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descUnknown, descDrops, descEvents, descReading, descLag, descSocket} {
+	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descUnknown, descDrops, descEvents, descReading, descLag, descTopicLost, descSocket} {
 		out <- d
 	}
 }
@@ -88,6 +89,7 @@ func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(descReading, reading, s.name)
 		gauge(descLag, uint64(s.reader.Lag()), s.name)
+		counter(descTopicLost, s.reader.Lost(), s.name)
 	}
 	for _, e := range q.c.table.Quality(time.Now()) {
 		labels := []string{e.Exporter.String(), strconv.FormatUint(uint64(e.Domain), 10), e.Source.String()}

@@ -136,7 +136,6 @@ func (c *Component) Start(ctx context.Context) error {
 	c.abort = abort
 	c.publisher.Go(func() { c.batcher.publish(publish) })
 	c.loops.Start(ctx)
-	c.own.listen(time.Now())
 	c.loops.Every(c.cfg.BatchInterval, func(context.Context) { c.flush() })
 	c.loops.Every(warnEvery, func(context.Context) { c.warnOfStrangers() })
 	c.loops.Every(tellEvery, c.tellOfLoss)
@@ -193,9 +192,17 @@ func (c *Component) warnOfStrangers() {
 }
 
 // flush publishes what waits.
-func (c *Component) flush() {
-	c.own.listen(time.Now())
-	c.batcher.flush(append(c.table.Hours(), c.own.changed()...))
+func (c *Component) flush() { c.batcher.flush(c.hours(time.Now())) }
+
+// hours are those in which something changed. The collector's own wait while a topic is not read: an hour counts as
+// listened to once none holds back its records.
+func (c *Component) hours(now time.Time) []exporter.Hour {
+	out := c.table.Hours()
+	if slices.ContainsFunc(c.sources, func(s *source) bool { return !s.reader.Reading() }) {
+		return out
+	}
+	c.own.listen(now)
+	return append(out, c.own.changed()...)
 }
 
 // Listening are the addresses in use, with the ports the kernel chose.

@@ -9,6 +9,7 @@ import (
 	goflow2 "github.com/netsampler/goflow2/v2/pb"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
 
@@ -200,6 +201,27 @@ func brokersStand(s *site) {
 	}
 	if n := c.Published(); n != 101 {
 		s.Errorf("%d records published, want all 101", n)
+	}
+}
+
+func deletedUnread(s *site) {
+	topic := s.topic("flows", 1)
+	s.write(topic, 1, 1, 0, 100)
+	c, _ := s.collector(s.bus, 100, topic)
+	s.all(100)
+	s.committed(topic)
+	s.stop(c)
+	s.write(topic, 1, 1, 100, 300)
+	before := kadm.Offsets{}
+	before.AddOffset(topic, 0, 180, -1)
+	if _, err := s.broker.Admin(s).DeleteRecords(s.Context(), before); err != nil {
+		s.Fatal(err)
+	}
+	c, reg := s.collector(s.bus, 100, topic)
+	defer s.stop(c)
+	await.True(s, "it is read to the end", func() bool { return len(s.stored()) == 220 })
+	if n := metric(reg, "topic_lost_messages_total", "topic", topic); n != 80 {
+		s.Errorf("%v messages are lost, want 80", n)
 	}
 }
 

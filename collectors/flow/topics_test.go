@@ -36,6 +36,7 @@ func TestTopics(t *testing.T) {
 		{"a record that was published and not committed is stored once", onceThroughRestarts},
 		{"the collectors of a group share a topic", shared},
 		{"a topic that was made again is another one", madeAgain},
+		{"what a topic's retention took before it was read is counted", deletedUnread},
 		{"brokers that stand still do not hold a stop", brokersStand},
 		{"brokers that were away come back", brokersAway},
 	} {

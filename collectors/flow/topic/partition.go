@@ -37,12 +37,31 @@ type partition struct {
 	// dirty: next is not committed.
 	dirty    bool
 	messages []*kgo.Record
-	end      int64 // of the partition, as the last fetch says
+	// start and end of the partition, as the last fetch says.
+	start, end int64
 }
 
-func (p *partition) add(f kgo.FetchTopicPartition) {
+// add takes what was fetched, and returns how many messages before it the brokers have deleted.
+func (p *partition) add(f kgo.FetchTopicPartition) (lost int64) {
+	p.start, p.end = f.LogStartOffset, f.HighWatermark
+	if len(f.Records) == 0 {
+		return 0
+	}
+	from := p.next
+	if n := len(p.messages); n > 0 {
+		from = p.messages[n-1].Offset + 1
+	}
 	p.messages = append(p.messages, f.Records...)
-	p.end = f.HighWatermark
+	return p.deleted(from, f.Records[0].Offset)
+}
+
+// deleted is how many messages from one offset to another the topic's retention has taken. Offsets may also lack in a
+// topic that is compacted, or written in transactions.
+func (p *partition) deleted(from, to int64) int64 {
+	if from < 0 {
+		return 0
+	}
+	return max(0, min(p.start, to)-from)
 }
 
 func (p *partition) lag() int64 {
@@ -123,6 +142,9 @@ func (s *session) resume(ctx context.Context) error {
 			var of string
 			if n, _ := fmt.Sscanf(at.Metadata, format, &until, &of); n == 2 && of == s.id.String() {
 				p.until = until
+			}
+			if len(p.messages) > 0 {
+				s.missed(id, p.deleted(p.next, p.messages[0].Offset))
 			}
 		}
 		p.known = true

@@ -64,6 +64,7 @@ type Reader struct {
 	// fault is why it does not read now; nil: it does.
 	fault atomic.Pointer[string]
 	lag   atomic.Int64
+	lost  atomic.Uint64
 }
 
 // NewReader is inert until Run.
@@ -78,6 +79,17 @@ func (r *Reader) Reading() bool { return r.fault.Load() == nil }
 
 // Lag is how many messages of its partitions were not handed on yet.
 func (r *Reader) Lag() int64 { return r.lag.Load() }
+
+// Lost is how many messages the brokers deleted before they were read.
+func (r *Reader) Lost() uint64 { return r.lost.Load() }
+
+// missed counts messages that were deleted before they were read.
+func (r *Reader) missed(partition int32, messages int64) {
+	if messages > 0 {
+		r.lost.Add(uint64(messages))
+		r.cfg.Log.Error("flows of a topic are lost: the brokers deleted them before they were read", "topic", r.cfg.Topic, "partition", partition, "messages", messages)
+	}
+}
 
 // Run reads until ctx ends.
 func (r *Reader) Run(ctx context.Context) {
@@ -260,7 +272,7 @@ func (s *session) gather(ctx context.Context) (failed error) {
 		s.mu.Lock()
 		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 			if p := s.partitions[f.Partition]; p != nil && f.Err == nil {
-				p.add(f)
+				s.missed(f.Partition, p.add(f))
 			}
 		})
 		s.mu.Unlock()
