@@ -38,6 +38,8 @@ const (
 	flowEndMicroseconds      = 155
 	flowStartNanoseconds     = 156
 	flowEndNanoseconds       = 157
+	flowStartDelta           = 158 // microseconds before the message's export time
+	flowEndDelta             = 159
 	systemInitMilliseconds   = 160
 	postNATSourceIPv4        = 225
 	postNATDestinationIPv4   = 226
@@ -86,6 +88,8 @@ const (
 	toEndMilliseconds
 	toStartNTP
 	toEndNTP
+	toStartDelta
+	toEndDelta
 	toFlowLabel
 	// Numbers that flow() weighs against each other, or that describe the exporter.
 	toOutBytes
@@ -132,6 +136,7 @@ var targets = map[uint16]target{
 	flowStartSeconds: toStartSeconds, flowEndSeconds: toEndSeconds,
 	flowStartMilliseconds: toStartMilliseconds, flowEndMilliseconds: toEndMilliseconds,
 	flowStartMicroseconds: toStartNTP, flowStartNanoseconds: toStartNTP,
+	flowStartDelta: toStartDelta, flowEndDelta: toEndDelta,
 	flowEndMicroseconds: toEndNTP, flowEndNanoseconds: toEndNTP, flowLabelIPv6: toFlowLabel,
 	postOctetDeltaCount: toOutBytes, postPacketDeltaCount: toOutPackets,
 	octetTotalCount: toTotalBytes, packetTotalCount: toTotalPackets,

@@ -8,7 +8,8 @@ import (
 // reading is a record while its fields are read: the flow, and what must be weighed before it is one.
 type reading struct {
 	f                                *Flow
-	detail                           *Detail // nil where the template has no such field
+	detail                           *Detail   // nil where the template has no such field
+	exported                         time.Time // the message
 	start, end, init                 time.Time
 	hasFirst, hasLast                bool
 	hasDelta                         bool // of bytes, in or out
@@ -108,9 +109,18 @@ func (r *reading) takeFlow(to target, n uint64) {
 		r.start = ntpTime(n)
 	case toEndNTP:
 		r.end = ntpTime(n)
+	case toStartDelta:
+		r.start = r.before(n)
+	case toEndDelta:
+		r.end = r.before(n)
 	case toFlowLabel:
 		r.f.Record.FlowLabel = uint32(n) & 0xfffff
 	}
+}
+
+// before is so many microseconds before the message was exported.
+func (r *reading) before(microseconds uint64) time.Time {
+	return r.exported.Add(-time.Duration(uint32(microseconds)) * time.Microsecond)
 }
 
 func (r *reading) takeOther(to target, n uint64, b []byte) {

@@ -38,7 +38,7 @@ func (g *goflow2) decode(d []byte, h Header, m *oracleMessage) (err error) {
 	}
 	sets, err := netflow.DecodeMessageCommon(bytes.NewBuffer(body), store, h.Domain, uint16(size), version)
 	for _, s := range sets {
-		m.set(s, version == 9)
+		m.set(s, version == 9, h.ExportTime)
 	}
 	if err != nil && !errors.Is(err, netflow.ErrorTemplateNotFound) {
 		return &Refusal{Reason: ReasonMalformed, Err: err}
@@ -52,11 +52,11 @@ type oracleMessage struct {
 	details []*Detail
 }
 
-func (m *oracleMessage) set(set any, v9 bool) {
+func (m *oracleMessage) set(set any, v9 bool, exported time.Time) {
 	switch s := set.(type) {
 	case netflow.DataFlowSet:
 		for i := range s.Records {
-			m.record(s.Records[i].Values)
+			m.record(oracleRecord{fields: s.Records[i].Values, exported: exported})
 		}
 	case netflow.OptionsDataFlowSet:
 		for i := range s.Records {
@@ -67,8 +67,8 @@ func (m *oracleMessage) set(set any, v9 bool) {
 	}
 }
 
-func (m *oracleMessage) record(fields []netflow.DataField) {
-	o := oracleRecord{fields: fields}
+func (m *oracleMessage) record(o oracleRecord) {
+	fields := o.fields
 	m.Records++
 	m.init(o)
 	forward, ok, _ := o.flow()
@@ -79,7 +79,7 @@ func (m *oracleMessage) record(fields []netflow.DataField) {
 	if isBiflow(fields) {
 		raw := forward.Record
 		raw.DstPort = uint16(o.number(destinationTransportPort))
-		if back, ok := reverseFlow(fields, forward, raw); ok {
+		if back, ok := reverseFlow(o, forward, raw); ok {
 			m.Flows, m.details = append(m.Flows, back), append(m.details, nil)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 type oracleRecord struct {
 	fields  []netflow.DataField
 	reverse bool // reads the reverse direction's elements
+	// exported is when the message was.
+	exported time.Time
 }
 
 func (o oracleRecord) is(f *netflow.DataField, element uint16) bool {
@@ -68,11 +70,13 @@ func (o oracleRecord) addr(elements ...uint16) (a netip.Addr) {
 }
 
 // time reads whichever of the elements comes last.
-func (o oracleRecord) time(seconds, milliseconds, microseconds, nanoseconds uint16) (at time.Time) {
+func (o oracleRecord) time(seconds, milliseconds, microseconds, nanoseconds, delta uint16) (at time.Time) {
 	for i := range o.fields {
 		one := oracleRecord{fields: o.fields[i : i+1], reverse: o.reverse}
-		n := one.number(seconds, milliseconds, microseconds, nanoseconds)
+		n := one.number(seconds, milliseconds, microseconds, nanoseconds, delta)
 		switch {
+		case one.has(delta):
+			at = o.exported.Add(-time.Duration(uint32(n)) * time.Microsecond)
 		case one.has(seconds):
 			at = time.Unix(int64(uint32(n)), 0).UTC()
 		case one.has(milliseconds):
@@ -110,8 +114,8 @@ func (o oracleRecord) flow() (f Flow, ok, timed bool) {
 		rec.Bytes = either(o.number(octetTotalCount), o.number(initiatorOctets))
 		rec.Packets = either(rec.Packets, o.number(packetTotalCount), o.number(initiatorPackets))
 	}
-	rec.Start = o.time(flowStartSeconds, flowStartMilliseconds, flowStartMicroseconds, flowStartNanoseconds)
-	rec.End = o.time(flowEndSeconds, flowEndMilliseconds, flowEndMicroseconds, flowEndNanoseconds)
+	rec.Start = o.time(flowStartSeconds, flowStartMilliseconds, flowStartMicroseconds, flowStartNanoseconds, flowStartDelta)
+	rec.End = o.time(flowEndSeconds, flowEndMilliseconds, flowEndMicroseconds, flowEndNanoseconds, flowEndDelta)
 	f.First, f.Last = uint32(o.number(flowStartSysUpTime)), uint32(o.number(flowEndSysUpTime))
 	uptimes := o.has(flowStartSysUpTime) && o.has(flowEndSysUpTime)
 	f.Relative = uptimes && (rec.Start.IsZero() || rec.End.IsZero())
@@ -168,8 +172,8 @@ func (o oracleRecord) detail() *Detail {
 }
 
 // reverseFlow is the other direction of a biflow.
-func reverseFlow(fields []netflow.DataField, forward Flow, raw flowrecord.Record) (Flow, bool) {
-	back := oracleRecord{fields: fields, reverse: true}
+func reverseFlow(o oracleRecord, forward Flow, raw flowrecord.Record) (Flow, bool) {
+	back := oracleRecord{fields: o.fields, reverse: true, exported: o.exported}
 	f, _, timed := back.flow()
 	rec := &f.Record
 	icmp := uint16(back.number(icmpTypeCodeIPv4, icmpTypeCodeIPv6))

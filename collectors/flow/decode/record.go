@@ -2,6 +2,7 @@ package decode
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/millrace/millrace/internal/flowrecord"
 )
@@ -23,7 +24,7 @@ func (m *Message) sets(d []byte, h Header, t *Templates) error {
 				m.NoTemplate++
 				continue
 			}
-			err = m.data(r.template, body)
+			err = m.data(r.template, body, h.ExportTime)
 		case v9 && (id == v9TemplateSet || id == v9OptionsSet), !v9 && (id == ipfixTemplateSet || id == ipfixOptionsSet):
 			err = eachDefinition(id, body, define)
 		default:
@@ -37,13 +38,13 @@ func (m *Message) sets(d []byte, h Header, t *Templates) error {
 }
 
 // data reads the records of a set. What is shorter than any record is padding (RFC 7011 section 3.3.1).
-func (m *Message) data(t *layout, b []byte) error {
+func (m *Message) data(t *layout, b []byte, exported time.Time) error {
 	for len(b) >= t.minimum {
 		var n int
 		if t.options {
 			n = m.optionsRecord(t, b)
 		} else {
-			n = m.record(t, b)
+			n = m.record(t, b, exported)
 		}
 		if n > len(b) {
 			return malformed("a field of variable length is longer than its set")
@@ -54,9 +55,9 @@ func (m *Message) data(t *layout, b []byte) error {
 }
 
 // record reads one data record and returns its length; one above len(b) says that it does not fit.
-func (m *Message) record(t *layout, b []byte) (length int) {
+func (m *Message) record(t *layout, b []byte, exported time.Time) (length int) {
 	m.Flows = append(m.Flows, Flow{})
-	r := reading{f: &m.Flows[len(m.Flows)-1]}
+	r := reading{f: &m.Flows[len(m.Flows)-1], exported: exported}
 	if t.detail {
 		m.Details = append(m.Details, Detail{})
 		r.detail, r.f.Detail = &m.Details[len(m.Details)-1], uint32(len(m.Details))
@@ -80,7 +81,7 @@ func (m *Message) biflow(t *layout, b []byte, forward *reading) (length int) {
 	m.Flows = append(m.Flows, Flow{}) // a place for the reverse direction, in memory that is used again
 	last := len(m.Flows) - 1
 	forward.f = &m.Flows[last-1]
-	backward := reading{f: &m.Flows[last]}
+	backward := reading{f: &m.Flows[last], exported: forward.exported}
 	length = t.read(b, forward, &backward)
 	m.Records++
 	m.note(forward)

@@ -230,6 +230,17 @@ func TestIPFIXUptimesCountFromTheAnnouncedStart(t *testing.T) {
 	b.want("end", got[0].End, epoch.Add(-time.Second))
 }
 
+// Open vSwitch says how long before the message a flow began and ended, in microseconds.
+func TestTimesBeforeTheExport(t *testing.T) {
+	b := newBench(t, nil)
+	template := set(2, u16(256, 5, 8, 4, 12, 4, 1, 4, 158, 4, 159, 4))
+	got := b.take(router, ipfix10(header{}, template, set(256, u32(0x0a000001, 0x0a000002, 1500, 60_000_000, 0), u32(0x0a000001, 0x0a000002, 1500, 2_500_000, 1_000))))
+	b.want("start", got[0].Start, epoch.Add(-time.Minute))
+	b.want("end", got[0].End, epoch)
+	b.want("start of the second", got[1].Start, epoch.Add(-2500*time.Millisecond))
+	b.want("end of the second", got[1].End, epoch.Add(-time.Millisecond))
+}
+
 func TestIPFIXUptimesWithoutStartKeepTheirLength(t *testing.T) {
 	b := newBench(t, nil)
 	got := b.take(router, ipfix10(header{}, tmpl(10), flows(1, hour)))
