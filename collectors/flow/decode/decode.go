@@ -13,7 +13,6 @@ package decode
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/millrace/millrace/internal/flowrecord"
@@ -62,8 +61,6 @@ type Header struct {
 type Message struct {
 	Flows    []Flow
 	Sampling []Sampling
-	// Details belong to flows that have such fields; see Flow.Detail.
-	Details []Detail
 	// SystemInit is when the exporter started, where IPFIX says so: what its
 	// uptimes count from. Zero elsewhere.
 	SystemInit time.Time
@@ -90,7 +87,7 @@ type Message struct {
 
 // Reset empties m.
 func (m *Message) Reset() {
-	*m = Message{Flows: m.Flows[:0], Sampling: m.Sampling[:0], Details: m.Details[:0]}
+	*m = Message{Flows: m.Flows[:0], Sampling: m.Sampling[:0]}
 }
 
 // Flow is a record with its times and sampling as the exporter put them.
@@ -101,22 +98,10 @@ type Flow struct {
 	// instead of Record.Start and Record.End.
 	Relative    bool
 	First, Last uint32
-	// Detail is where in Message.Details the rest of the record stands, counted from 1; 0 is nowhere.
-	Detail uint32
 	// Selector is the id of the sampler that took the flow's packets, 0 if none is named.
 	Selector uint64
 	// Rate is the sampling rate named in the record itself, or 0.
 	Rate uint64
-}
-
-// Detail is what few records have.
-type Detail struct {
-	// PostSrc and the others are addresses and ports behind the translator (RFC 8158); invalid and 0 where there is
-	// none.
-	PostSrc, PostDst         netip.Addr
-	PostSrcPort, PostDstPort uint16
-	// Labels are the MPLS label stack entries from the top: label, traffic class and bottom of stack in 24 bits.
-	Labels [10]uint32
 }
 
 // Sampling is an options record that announces a rate.

@@ -151,6 +151,7 @@ func TestFields(t *testing.T) {
 			Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(1250), End: ms(2000)}}},
 		{"absolute before relative", []field{{1, 4}, {152, 8}, {153, 8}, {22, 4}, {21, 4}}, u32(5, 0, 100, 0, 200, 1, 2),
 			Flow{First: 1, Last: 2, Record: flowrecord.Record{Bytes: 5, Start: ms(100), End: ms(200)}}},
+		{"the flow label, of 20 bits", []field{{1, 4}, {31, 4}}, u32(5, 0xfff12345), Flow{Record: flowrecord.Record{Bytes: 5, FlowLabel: 0x12345}}},
 		{"interfaces of two bytes", []field{{1, 4}, {10, 2}, {14, 2}}, join(u32(5), u16(3, 4)), Flow{Record: flowrecord.Record{Bytes: 5, InIf: 3, OutIf: 4}}},
 		{"TCP flags of two bytes", []field{{1, 4}, {6, 2}}, join(u32(5), u16(0x11b)), Flow{Record: flowrecord.Record{Bytes: 5, TCPFlags: 0x11b}}},
 		{"ICMP type and code as port", []field{{1, 4}, {4, 1}, {32, 2}}, join(u32(5), []byte{1}, u16(0x0800)), Flow{Record: flowrecord.Record{Bytes: 5, Protocol: 1, DstPort: 2048}}},
@@ -332,35 +333,6 @@ func TestWithdrawalsOverUDPAreIgnored(t *testing.T) {
 				t.Errorf("%+v: want one record, %d withdrawals and %d bad templates", m, c.withdrawn, c.bad)
 			}
 		})
-	}
-}
-
-// TestDetailsGoWithTheirRecord: one byte of address translation in each of many records that are no flows takes no
-// memory.
-func TestDetailsGoWithTheirRecord(t *testing.T) {
-	nothing := ipfix(1, set(2, template(256, field{227, 1})), set(256, make([]byte, 60_000)))
-	oneWay := withAddresses(field{1, 4}, field{227, 2}, field{0x8001, 4})
-	var fields []byte
-	for _, f := range oneWay {
-		fields = append(fields, u16(f.element, f.length)...)
-	}
-	reversed := ipfix(1, set(2, u16(256, uint16(len(oneWay))), fields, u32(29305)), set(256, addrData, u32(0), u16(7), u32(5)))
-	for _, c := range []struct {
-		name     string
-		datagram []byte
-		flows    int
-	}{{"no flows", nothing, 0}, {"only the reverse direction", reversed, 1}} {
-		h, err := ParseHeader(c.datagram)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m Message
-		if err := Decode(c.datagram, h, &Templates{}, &m); err != nil {
-			t.Fatal(err)
-		}
-		if len(m.Flows) != c.flows || len(m.Details) != 0 || cap(m.Details) > 8 {
-			t.Errorf("%s: %d flows, %d details with room for %d; want %d flows and no detail", c.name, len(m.Flows), len(m.Details), cap(m.Details), c.flows)
-		}
 	}
 }
 

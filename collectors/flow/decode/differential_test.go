@@ -44,25 +44,14 @@ func (p *pair) differ(ourErr, theirErr error) string {
 	if len(p.templates.known) != len(p.oracle.known) {
 		return fmt.Sprintf("%d templates known, goflow2 has %d", len(p.templates.known), len(p.oracle.known))
 	}
-	var details []*Detail
 	ours := p.ours
-	ours.Flows = slices.Clone(ours.Flows)
-	for i := range ours.Flows {
-		var d *Detail
-		if n := ours.Flows[i].Detail; n > 0 {
-			d = &ours.Details[n-1]
-		}
-		details = append(details, d)
-		ours.Flows[i].Detail = 0
-	}
-	ours.Details = nil
 	if len(ours.Flows) == 0 {
 		ours.Flows = nil
 	}
 	if len(ours.Sampling) == 0 {
 		ours.Sampling = nil
 	}
-	return diff(ours, p.theirs.Message) + diff(details, p.theirs.details)
+	return diff(ours, p.theirs.Message)
 }
 
 // endless finds an sFlow datagram for which goflow2 2.2.6 makes room for up to 2^32 records before it reads one.
@@ -70,8 +59,8 @@ func endless(d []byte, h Header) (is bool) {
 	if h.Source != flowrecord.SFlow {
 		return false
 	}
-	b, n := sflowSamples(d)
-	opaques(b, n, func(format uint32, body []byte) bool {
+	at := sflowHeader(d)
+	opaques(d[at:], be.Uint32(d[at-4:]), func(format uint32, body []byte) bool {
 		is = is || format == sflowExpanded && len(body) >= 44 && be.Uint32(body[40:]) > 1000
 		return true
 	})

@@ -161,8 +161,9 @@ func whyVariable(l *layout, b []byte) string {
 }
 
 func whySFlow(d []byte) (reason string) {
-	b, n := sflowSamples(d)
-	opaques(b, n, func(format uint32, body []byte) bool {
+	at := sflowHeader(d)
+	n := be.Uint32(d[at-4:])
+	opaques(d[at:], n, func(format uint32, body []byte) bool {
 		header := 32
 		switch format {
 		case sflowExpanded:

@@ -25,8 +25,6 @@ const (
 	samplingInterval         = 34
 	samplerID                = 48
 	samplerRandomInterval    = 50
-	mplsTopLabelStackSection = 70 // and the nine sections below it, 71 to 79
-	mplsLabelStackSection10  = 79
 	octetTotalCount          = 85
 	packetTotalCount         = 86
 	icmpTypeCodeIPv6         = 139
@@ -41,15 +39,9 @@ const (
 	flowStartDelta           = 158 // microseconds before the message's export time
 	flowEndDelta             = 159
 	systemInitMilliseconds   = 160
-	postNATSourceIPv4        = 225
-	postNATDestinationIPv4   = 226
-	postNAPTSourcePort       = 227
-	postNAPTDestinationPort  = 228
 	natEvent                 = 230
 	initiatorOctets          = 231
 	firewallEvent            = 233
-	postNATSourceIPv6        = 281
-	postNATDestinationIPv6   = 282
 	initiatorPackets         = 298
 	selectorID               = 302
 	samplingPacketInterval   = 305
@@ -108,22 +100,13 @@ const (
 	toSize
 	toPopulation
 	toProbability
-	// What goes into a Detail: the label stack from its top, ports and addresses behind the translator.
-	toLabel
-)
-
-const (
-	toPostSrcPort = toLabel + 10 + iota
-	toPostDstPort
-	toPostSrc
-	toPostDst
 	// Addresses of the flow.
 	toSrc
 	toDst
+)
 
-	lastOfFlow  = toFlowLabel
-	firstDetail = toLabel
-	lastDetail  = toPostDst
+const (
+	lastOfFlow = toFlowLabel
 	// reverse is set for the reverse direction of a biflow.
 	reverse target = 0x80
 )
@@ -146,18 +129,12 @@ var targets = map[uint16]target{
 	samplingInterval: toInterval, samplerRandomInterval: toInterval,
 	samplingPacketInterval: toPacketInterval, samplingPacketSpace: toPacketSpace,
 	samplingSize: toSize, samplingPopulation: toPopulation, samplingProbability: toProbability,
-	postNAPTSourcePort: toPostSrcPort, postNAPTDestinationPort: toPostDstPort,
-	postNATSourceIPv4: toPostSrc, postNATSourceIPv6: toPostSrc,
-	postNATDestinationIPv4: toPostDst, postNATDestinationIPv6: toPostDst,
 }
 
 // targetOf is where the value of an element goes; pen is 0 for IANA's own.
 func targetOf(element uint16, pen uint32) target {
-	switch {
-	case pen != 0 && pen != reversePEN:
+	if pen != 0 && pen != reversePEN {
 		return ignored
-	case pen == 0 && element >= mplsTopLabelStackSection && element <= mplsLabelStackSection10:
-		return toLabel + target(element-mplsTopLabelStackSection)
 	}
 	to := targets[element]
 	if to != ignored && pen == reversePEN {

@@ -8,7 +8,6 @@ import (
 // reading is a record while its fields are read: the flow, and what must be weighed before it is one.
 type reading struct {
 	f                                *Flow
-	detail                           *Detail   // nil where the template has no such field
 	exported                         time.Time // the message
 	start, end, init                 time.Time
 	hasFirst, hasLast                bool
@@ -47,14 +46,12 @@ func (r *reading) take(to target, b []byte) {
 	switch {
 	case to <= lastOfFlow:
 		r.takeFlow(to, number(b))
-	case to < firstDetail:
-		r.takeOther(to, number(b), b)
 	case to == toSrc:
 		setAddr(&r.f.Record.Src, b)
 	case to == toDst:
 		setAddr(&r.f.Record.Dst, b)
-	case r.detail != nil:
-		r.detail.take(to, b)
+	default:
+		r.takeOther(to, number(b), b)
 	}
 }
 
@@ -157,21 +154,6 @@ func (r *reading) takeOther(to target, n uint64, b []byte) {
 		r.sampling.population = n
 	case toProbability:
 		r.sampling.oneIn = oneInOf(b)
-	}
-}
-
-func (d *Detail) take(to target, b []byte) {
-	switch to {
-	case toPostSrcPort:
-		d.PostSrcPort = uint16(number(b))
-	case toPostDstPort:
-		d.PostDstPort = uint16(number(b))
-	case toPostSrc:
-		setAddr(&d.PostSrc, b)
-	case toPostDst:
-		setAddr(&d.PostDst, b)
-	default:
-		d.Labels[to-toLabel] = uint32(number(b)) & 0xffffff
 	}
 }
 

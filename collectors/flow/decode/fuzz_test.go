@@ -79,9 +79,6 @@ func decodeOne(t *testing.T, d []byte, templates *Templates) {
 	if n := len(m.Flows)/2 + m.NotFlows + m.OptionRecords; n > len(d) {
 		t.Errorf("%d records out of %d bytes", n, len(d))
 	}
-	if len(m.Details) > len(m.Flows) {
-		t.Errorf("%d details of %d flows", len(m.Details), len(m.Flows))
-	}
 	if templates.Len() > MaxTemplates {
 		t.Errorf("%d templates", templates.Len())
 	}

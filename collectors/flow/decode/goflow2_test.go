@@ -46,11 +46,8 @@ func (g *goflow2) decode(d []byte, h Header, m *oracleMessage) (err error) {
 	return nil
 }
 
-// oracleMessage is a Message with each flow's Detail beside it.
-type oracleMessage struct {
-	Message
-	details []*Detail
-}
+// oracleMessage is a Message as goflow2 gives it.
+type oracleMessage struct{ Message }
 
 func (m *oracleMessage) set(set any, v9 bool, exported time.Time) {
 	switch s := set.(type) {
@@ -74,13 +71,13 @@ func (m *oracleMessage) record(o oracleRecord) {
 	forward, ok, _ := o.flow()
 	kept := len(m.Flows)
 	if ok {
-		m.Flows, m.details = append(m.Flows, forward), append(m.details, o.detail())
+		m.Flows = append(m.Flows, forward)
 	}
 	if isBiflow(fields) {
 		raw := forward.Record
 		raw.DstPort = uint16(o.number(destinationTransportPort))
 		if back, ok := reverseFlow(o, forward, raw); ok {
-			m.Flows, m.details = append(m.Flows, back), append(m.details, nil)
+			m.Flows = append(m.Flows, back)
 		}
 	}
 	if len(m.Flows) == kept {
@@ -141,7 +138,6 @@ func decodeV5(d []byte, m *oracleMessage) error {
 	for i := range p.Records {
 		r := &p.Records[i]
 		m.Records++
-		m.details = append(m.details, nil)
 		m.Flows = append(m.Flows, Flow{
 			Relative: true, First: r.First, Last: r.Last,
 			Record: flowrecord.Record{

@@ -97,7 +97,7 @@ func either(values ...uint64) uint64 {
 	return 0
 }
 
-// flow is the record without Detail, whether it is one, and whether it has times of its own.
+// flow is the record, whether it is one, and whether it has times of its own.
 func (o oracleRecord) flow() (f Flow, ok, timed bool) {
 	rec := &f.Record
 	rec.Src, rec.Dst = o.addr(sourceIPv4Address, sourceIPv6Address), o.addr(destinationIPv4Address, destinationIPv6Address)
@@ -149,26 +149,6 @@ func (o oracleRecord) rate() (n uint64) {
 		return 0
 	}
 	return n
-}
-
-// detail is nil where the record has none of its fields.
-func (o oracleRecord) detail() *Detail {
-	d := &Detail{
-		PostSrc: o.addr(postNATSourceIPv4, postNATSourceIPv6), PostDst: o.addr(postNATDestinationIPv4, postNATDestinationIPv6),
-		PostSrcPort: uint16(o.number(postNAPTSourcePort)), PostDstPort: uint16(o.number(postNAPTDestinationPort)),
-	}
-	found := false
-	for _, e := range []uint16{postNATSourceIPv4, postNATSourceIPv6, postNATDestinationIPv4, postNATDestinationIPv6, postNAPTSourcePort, postNAPTDestinationPort} {
-		found = found || o.has(e)
-	}
-	for i := range uint16(10) {
-		d.Labels[i] = uint32(o.number(mplsTopLabelStackSection+i)) & 0xffffff
-		found = found || o.has(mplsTopLabelStackSection+i)
-	}
-	if !found {
-		return nil
-	}
-	return d
 }
 
 // reverseFlow is the other direction of a biflow.

@@ -58,10 +58,6 @@ func (m *Message) data(t *layout, b []byte, exported time.Time) error {
 func (m *Message) record(t *layout, b []byte, exported time.Time) (length int) {
 	m.Flows = append(m.Flows, Flow{})
 	r := reading{f: &m.Flows[len(m.Flows)-1], exported: exported}
-	if t.detail {
-		m.Details = append(m.Details, Detail{})
-		r.detail, r.f.Detail = &m.Details[len(m.Details)-1], uint32(len(m.Details))
-	}
 	if t.biflow {
 		return m.biflow(t, b, &r)
 	}
@@ -70,7 +66,6 @@ func (m *Message) record(t *layout, b []byte, exported time.Time) (length int) {
 	m.note(&r)
 	if !r.finish() {
 		m.Flows = m.Flows[:len(m.Flows)-1]
-		m.dropDetail(&r)
 		m.notFlow(&r)
 	}
 	return length
@@ -92,10 +87,8 @@ func (m *Message) biflow(t *layout, b []byte, forward *reading) (length int) {
 		m.Flows = m.Flows[:last]
 	case back && !there:
 		m.Flows = append(m.Flows[:last-1], *backward.f)
-		m.dropDetail(forward)
 	case !there:
 		m.Flows = m.Flows[:last-1]
-		m.dropDetail(forward)
 		m.notFlow(forward)
 	}
 	return length
@@ -105,13 +98,6 @@ func (m *Message) biflow(t *layout, b []byte, forward *reading) (length int) {
 func (m *Message) note(r *reading) {
 	if !r.init.IsZero() {
 		m.SystemInit = r.init
-	}
-}
-
-// dropDetail removes the detail of the last record, which is no flow.
-func (m *Message) dropDetail(r *reading) {
-	if r.detail != nil {
-		m.Details = m.Details[:len(m.Details)-1]
 	}
 }
 

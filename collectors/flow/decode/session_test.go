@@ -107,31 +107,6 @@ func TestBiflow(t *testing.T) {
 	}
 }
 
-// TestDetails: addresses behind a translator, the label stack and the flow label are kept.
-func TestDetails(t *testing.T) {
-	d := ipfix(1, set(2, template(256, field{27, 16}, field{28, 16}, field{1, 4}, field{31, 4}, field{281, 16}, field{226, 4}, field{227, 2}, field{228, 2}, field{70, 3}, field{71, 3}),
-		template(257, withAddresses(field{1, 4})...)),
-		set(257, addrData, u32(5)),
-		set(256, u32(1, 2, 3, 4, 5, 6, 7, 8, 1500, 0x12345), u32(0x20010db8, 0, 0, 1, 0x0a000001), u16(1024, 80), []byte{0, 1, 0, 0x12, 0x34, 0x51}))
-	var templates Templates
-	var m Message
-	h, err := ParseHeader(d)
-	if err == nil {
-		err = Decode(d, h, &templates, &m)
-	}
-	if err != nil || len(m.Flows) != 2 || m.Flows[0].Detail != 0 || m.Flows[1].Detail != 1 {
-		t.Fatalf("error %v, flows %+v: want two, the second with a detail", err, m.Flows)
-	}
-	if m.Flows[1].Record.FlowLabel != 0x12345 {
-		t.Errorf("flow label %#x, want 0x12345", m.Flows[1].Record.FlowLabel)
-	}
-	want := Detail{PostSrc: netip.MustParseAddr("2001:db8::1"), PostDst: netip.MustParseAddr("10.0.0.1"), PostSrcPort: 1024, PostDstPort: 80}
-	want.Labels[0], want.Labels[1] = 0x100, 0x123451
-	if d := diff(m.Details[0], want); d != "" {
-		t.Errorf("-got +want\n%s", d)
-	}
-}
-
 // TestEventsAreCountedApart: NAT and firewall events (RFC 8158, Cisco NSEL) carry no bytes.
 func TestEventsAreCountedApart(t *testing.T) {
 	m := decodeAll(t, ipfix(1, set(2, template(256, withAddresses(field{230, 1})...), template(257, withAddresses(field{4, 1})...)),

@@ -28,24 +28,19 @@ func parseSFlow(d []byte) (Header, error) {
 	if be.Uint32(d) != sflowVersion {
 		return Header{}, &Refusal{Reason: ReasonVersion}
 	}
-	at := 8
-	switch be.Uint32(d[4:]) { // the agent's address
-	case 1:
-		at += 4
-	case 2:
-		at += 16
-	default:
+	at := sflowHeader(d)
+	switch {
+	case at == 0:
 		return h, malformed("an agent address that is neither IPv4 nor IPv6")
-	}
-	if len(d) < at+16 {
+	case len(d) < at:
 		return h, &Refusal{Reason: ReasonShort}
 	}
-	h.Domain, h.Sequence, h.Uptime = be.Uint32(d[at:]), be.Uint32(d[at+4:]), be.Uint32(d[at+8:])
-	samples := be.Uint32(d[at+12:])
+	h.Domain, h.Sequence, h.Uptime = be.Uint32(d[at-16:]), be.Uint32(d[at-12:]), be.Uint32(d[at-8:])
+	samples := be.Uint32(d[at-4:])
 	if samples == 0 {
 		return h, &Refusal{Reason: ReasonEmpty}
 	}
-	rest, ok := opaques(d[at+16:], samples, func(uint32, []byte) bool { return true })
+	rest, ok := opaques(d[at:], samples, func(uint32, []byte) bool { return true })
 	switch {
 	case !ok:
 		return h, &Refusal{Reason: ReasonTruncated}
@@ -55,13 +50,15 @@ func parseSFlow(d []byte) (Header, error) {
 	return h, nil
 }
 
-// sflowSamples is what stands behind the header, and how many samples that are.
-func sflowSamples(d []byte) (samples []byte, n uint32) {
-	at := 28
-	if be.Uint32(d[4:]) == 2 {
-		at += 12
+// sflowHeader is how long the header is, by the kind of the agent's address; 0 where that is none.
+func sflowHeader(d []byte) int {
+	switch be.Uint32(d[4:]) {
+	case 1:
+		return 28
+	case 2:
+		return 40
 	}
-	return d[at:], be.Uint32(d[at-4:])
+	return 0
 }
 
 // opaques calls do with n structures, each behind its format and length, until it returns false. It reports whether all
@@ -82,8 +79,8 @@ func opaques(b []byte, n uint32, do func(format uint32, body []byte) bool) (rest
 
 // sflow reads the samples. Those of other formats, such as vendors' and discarded packets, are left out.
 func (m *Message) sflow(d []byte) error {
-	samples, n := sflowSamples(d)
-	_, ok := opaques(samples, n, func(format uint32, b []byte) bool {
+	at := sflowHeader(d)
+	_, ok := opaques(d[at:], be.Uint32(d[at-4:]), func(format uint32, b []byte) bool {
 		switch format {
 		case sflowFlow, sflowExpanded:
 			return m.flowSample(b, format == sflowExpanded)

@@ -58,7 +58,7 @@ func (m *oracleMessage) sample(f Flow, records []sflow.FlowRecord) {
 	}
 	f.Record.Packets = 1
 	if isFlow && f.Record.Bytes > 0 {
-		m.Flows, m.details = append(m.Flows, f), append(m.details, nil)
+		m.Flows = append(m.Flows, f)
 	} else {
 		m.NotFlows++
 	}

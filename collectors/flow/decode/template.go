@@ -116,8 +116,8 @@ type layout struct {
 	options  bool
 	// plain: all fields have a fixed length and are those of one direction.
 	plain bool
-	// detail and biflow: some step goes into a Detail, or into the reverse direction.
-	detail, biflow bool
+	// biflow: some step goes into the reverse direction.
+	biflow bool
 	// digest is that of the definition, so that a template that is sent again is known.
 	digest uint64
 }
@@ -164,7 +164,6 @@ func compile(d definition) (*layout, int) {
 // 65,535 bytes never comes, so that places beyond do not matter.
 func (t *layout) add(s step, at int) (next int) {
 	t.biflow = t.biflow || s.to&reverse != 0
-	t.detail = t.detail || s.to >= firstDetail && s.to <= lastDetail
 	if s.length == variable {
 		t.variable = true
 		t.minimum++
