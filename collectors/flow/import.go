@@ -48,9 +48,8 @@ func (c *Component) checkImport(b *flowv1.FlowBatch, now time.Time) (*flowrecord
 const largestPacket = 40 + 65535
 
 func (c *Component) checkImported(r *flowrecord.Record, now time.Time) error {
-	from := c.listed
 	switch {
-	case from != nil && !from(r.Exporter):
+	case !c.table.Hears(r.Exporter):
 		return fmt.Errorf("exporter %s is not in the inventory: list it among the `exporters` of its device, or set flow.exporters.accept_unlisted", r.Exporter)
 	case r.End.After(now.Add(c.cfg.Exporters.MaxAhead)):
 		return fmt.Errorf("it ends at %s, in the future", r.End)

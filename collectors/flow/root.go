@@ -50,7 +50,6 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 	table   *exporter.Table
-	listed  func(netip.Addr) bool // nil: every exporter is heard
 	batcher *batcher
 	sockets []*socket
 	sources []*source
@@ -75,7 +74,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Component{cfg: cfg, deps: deps, listed: listed(cfg, deps)}
+	c := &Component{cfg: cfg, deps: deps}
 	c.table = exporter.NewTable(cfg.Exporters, inInventory(deps), cfg.Workers)
 	for _, address := range cfg.Listen {
 		var counts []*socketCounts
@@ -95,14 +94,6 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// listed reports whether an exporter is heard; nil is every one.
-func listed(cfg Configuration, deps Dependencies) func(netip.Addr) bool {
-	if cfg.Exporters.AcceptUnlisted {
-		return nil
-	}
-	return inInventory(deps)
 }
 
 // inInventory is a set, since it is asked for every datagram.

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/collectors/flow/nfcapd"
+	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/flowrecord"
@@ -287,8 +288,8 @@ func TestOnlyExportersOfTheInventoryAreHeard(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := DefaultConfiguration()
 			cfg.Exporters.AcceptUnlisted = c.any
-			hears := listed(cfg, Dependencies{Inventory: c.inventory})
-			if got := hears == nil || hears(netip.MustParseAddr(c.from)); got != c.want {
+			table := exporter.NewTable(cfg.Exporters, inInventory(Dependencies{Inventory: c.inventory}), cfg.Workers)
+			if got := table.Hears(netip.MustParseAddr(c.from)); got != c.want {
 				t.Errorf("heard: %v, want %v", got, c.want)
 			}
 		})

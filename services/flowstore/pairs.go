@@ -111,15 +111,10 @@ func lastSeenOf(ctx context.Context, db store.DB, of shape, pairs []pair, since 
 		}
 		key := [3]netip.Addr{exporter, p.src.Addr(), p.dst.Addr()}
 		byNetwork[key] = append(byNetwork[key], p)
-		var literals []string
-		for _, a := range key {
-			text, err := store.Literal(a)
-			if err != nil {
-				return err
-			}
-			literals = append(literals, text)
+		var err error
+		if tuples[i], err = tuple(key[:]); err != nil {
+			return err
 		}
-		tuples[i] = "(" + strings.Join(literals, ",") + ")"
 	}
 	reporter := "exporter"
 	if !of.byExporter {

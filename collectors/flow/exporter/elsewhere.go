@@ -61,7 +61,7 @@ func (t *Table) Hear(kept SessionState) {
 	t.lock()
 	defer t.unlock()
 	key := kept.key()
-	if !kept.From.IsValid() || !t.hears(key.from.Addr()) {
+	if !kept.From.IsValid() || !t.Hears(key.from.Addr()) {
 		return
 	}
 	p := t.partOf(key.from.Addr())

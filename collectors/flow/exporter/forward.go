@@ -14,7 +14,7 @@ func (t *Table) Forward(r *flowrecord.Record, at time.Time, maxAge time.Duration
 	p := t.partOf(r.Exporter)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !t.hears(r.Exporter) {
+	if !t.Hears(r.Exporter) {
 		q := p.nobody()
 		q.drop(ReasonUnlisted, 1)
 		q.LastSeen = at

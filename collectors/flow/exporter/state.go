@@ -79,7 +79,7 @@ func (p *part) state(out []SessionState) []SessionState {
 func (t *Table) Restore(state State, now time.Time) (sessions int) {
 	for _, kept := range state.Sessions {
 		full := t.sessions.n.Load() >= int64(t.cfg.MaxSessions)
-		if full || !kept.From.IsValid() || !t.hears(kept.From.Addr()) || now.Sub(kept.LastSeen) > t.cfg.TemplateLifetime {
+		if full || !kept.From.IsValid() || !t.Hears(kept.From.Addr()) || now.Sub(kept.LastSeen) > t.cfg.TemplateLifetime {
 			continue
 		}
 		p := t.partOf(kept.From.Addr())

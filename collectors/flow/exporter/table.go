@@ -119,13 +119,13 @@ func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record
 	return out
 }
 
-// hears reports whether datagrams of an address are taken.
-func (t *Table) hears(from netip.Addr) bool {
+// Hears reports whether datagrams of an address are taken.
+func (t *Table) Hears(from netip.Addr) bool {
 	return t.listed == nil || t.cfg.AcceptUnlisted || t.listed(from)
 }
 
 func (p *part) take(from netip.AddrPort, payload []byte, at time.Time, out []flowrecord.Record) []flowrecord.Record {
-	if !p.table.hears(from.Addr()) {
+	if !p.table.Hears(from.Addr()) {
 		q := p.nobody()
 		q.drop(ReasonUnlisted, 1)
 		q.LastSeen = at
