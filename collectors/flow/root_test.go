@@ -24,8 +24,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/flowrecord"
