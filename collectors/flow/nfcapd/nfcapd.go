@@ -127,6 +127,8 @@ type entry struct {
 	Last       string     `json:"last"`
 	InPackets  uint64     `json:"in_packets"`
 	InBytes    uint64     `json:"in_bytes"`
+	OutPackets uint64     `json:"out_packets"`
+	OutBytes   uint64     `json:"out_bytes"`
 	Proto      uint8      `json:"proto"`
 	TCPFlags   string     `json:"tcp_flags"`
 	SrcPort    uint16     `json:"src_port"`
@@ -196,6 +198,9 @@ func (e *entry) record(opt Options) (flowrecord.Record, bool, error) {
 		SrcPort: e.SrcPort, DstPort: e.DstPort, Protocol: e.Proto, TOS: e.SrcTOS, TCPFlags: flags(e.TCPFlags),
 		InIf: e.InputSNMP, OutIf: e.OutputSNMP, Bytes: e.InBytes, Packets: e.InPackets,
 		SamplingRate: opt.SamplingRate, Source: flowrecord.Nfcapd,
+	}
+	if r.Bytes == 0 { // as of a datagram: postOctetDeltaCount (23), of an exporter that counts where flows go out
+		r.Bytes, r.Packets = e.OutBytes, e.OutPackets
 	}
 	if e.Type != "FLOW" || r.Bytes == 0 || !r.Src.IsValid() || !r.Dst.IsValid() {
 		return r, false, nil

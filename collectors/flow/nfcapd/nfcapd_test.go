@@ -168,6 +168,7 @@ func TestOutputOfNfdump(t *testing.T) {
 		{"a flow without router, none given", `[{"type":"FLOW",` + head + addrs + `}]`, "", 0, 0, true},
 		{"a flow without router, one given", `[{"type":"FLOW",` + head + addrs + `}]`, "192.0.2.1", 1, 0, false},
 		{"a flow without addresses", `[{"type":"FLOW",` + head[:len(head)-1] + `}]`, "192.0.2.1", 0, 1, false},
+		{"a flow that was counted where it went out", `[{"type":"FLOW",` + strings.Replace(head, `"in_packets":1,"in_bytes":56,`, `"in_packets":0,"in_bytes":0,"out_packets":3,"out_bytes":4000,`, 1) + addrs + `}]`, "192.0.2.1", 1, 0, false},
 		{"a list that breaks off", `[{"type":"FLOW",` + head, "", 0, 0, true},
 		{"an address that is none", `[{"type":"FLOW",` + head + `"src4_addr":"x"}]`, "", 0, 0, true},
 	} {
@@ -177,7 +178,12 @@ func TestOutputOfNfdump(t *testing.T) {
 				opt.Exporter = netip.MustParseAddr(c.exporter)
 			}
 			n := 0
-			skipped, err := decode(strings.NewReader(c.in), opt, func(flowrecord.Record) error { n++; return nil })
+			skipped, err := decode(strings.NewReader(c.in), opt, func(r flowrecord.Record) error {
+				if n++; r.Bytes != 56 && (r.Bytes != 4000 || r.Packets != 3) {
+					t.Errorf("%d bytes, %d packets", r.Bytes, r.Packets)
+				}
+				return nil
+			})
 			if n != c.records || skipped != c.skipped || (err != nil) != c.fails {
 				t.Errorf("%d records, %d skipped, error %v; want %d, %d, error %v", n, skipped, err, c.records, c.skipped, c.fails)
 			}
