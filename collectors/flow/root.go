@@ -164,9 +164,23 @@ func (c *Component) receive(s *socket) {
 		s.counts.datagrams.Add(uint64(len(in)))
 		s.counts.drops.Add(uint64(dropped))
 		c.own.count(now, len(in), dropped)
-		out = c.table.Take(in, now, out[:0])
-		c.batcher.add(s.counts.worker, out)
+		out = c.take(s.counts.worker, in, now, out)
 	}
+}
+
+// take hands on what datagrams hold, so many at a time that out, its memory, does not grow beyond readRecords or what
+// one holds.
+func (c *Component) take(worker int, in []exporter.Datagram, now time.Time, out []flowrecord.Record) []flowrecord.Record {
+	for len(in) > 0 {
+		n, octets := 1, len(in[0].Payload)
+		for ; n < len(in) && octets+len(in[n].Payload) <= readRecords*smallestFlow; n++ {
+			octets += len(in[n].Payload)
+		}
+		out = c.table.Take(in[:n], now, out[:0])
+		c.batcher.add(worker, out)
+		in = in[n:]
+	}
+	return out
 }
 
 // warnEvery is how often the log names an address that is not heard, while one sends.
