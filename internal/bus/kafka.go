@@ -234,6 +234,7 @@ func (k *Kafka) Subscribe(ctx context.Context, topic, group string, handler Hand
 		return fmt.Errorf("subscribe %s to %s: %w", group, topic, err)
 	}
 	k.members[m] = true
+	k.meter.joins(topic, group)
 	unlink := context.AfterFunc(k.ctx, cancel)
 	k.wg.Go(func() {
 		defer cancel()

@@ -96,6 +96,7 @@ func (b *Memory) Subscribe(ctx context.Context, name, groupName string, handler 
 	}
 	t := b.topicLocked(name)
 	g := t.join(groupName)
+	b.meter.joins(name, groupName)
 	m := &member{topic: t, group: g, handler: handler, meter: b.meter}
 	ctx, cancel := context.WithCancel(ctx)
 	unlink := context.AfterFunc(b.ctx, cancel)

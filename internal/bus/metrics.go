@@ -30,6 +30,9 @@ func newMeter() meter {
 	}
 }
 
+// joins makes the counters that are there with 0 before they count: an increase from nothing is none to Prometheus.
+func (m meter) joins(topic, group string) { m.lost.WithLabelValues(topic, group) }
+
 func (m meter) describe(out chan<- *prometheus.Desc) {
 	m.published.Describe(out)
 	m.delivered.Describe(out)
