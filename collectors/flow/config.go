@@ -78,8 +78,8 @@ func recordsMemory(n int) int64 { return 2 * int64(n) * int64(unsafe.Sizeof(flow
 // readRecords is about how many records of a socket are taken at a time.
 const readRecords = 10_000
 
-// smallestFlow is what a flow takes of a datagram at least: half of a biflow that has two addresses of IPv4 and an octet
-// for each direction's bytes.
+// smallestFlow is what a flow takes of a datagram at least: half of a biflow that has two addresses of IPv4 and an
+// octet for each direction's bytes.
 const smallestFlow = 5
 
 // maxWorkers bounds memory: each has a receive buffer of its own in the kernel.

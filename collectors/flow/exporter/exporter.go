@@ -66,7 +66,8 @@ type Configuration struct {
 	// MaxAhead is how far in the future a flow may end, for clocks that run ahead.
 	MaxAhead time.Duration `yaml:"max_ahead"`
 	// TemplateLifetime is how long a template is used after it was last received, and a sampling rate after it was last
-	// announced in options: at least three times the exporters' template refresh timeout (RFC 7011 section 8.4). Default 90 min, for the 30 min that Cisco IOS takes by default.
+	// announced in options: at least three times the exporters' template refresh timeout (RFC 7011 section 8.4).
+	// Default 90 min, for the 30 min that Cisco IOS takes by default.
 	TemplateLifetime time.Duration `yaml:"template_lifetime"`
 	// MaxSessions bounds the exporters' sockets tracked at once. Beyond it the exporter with most of them loses one:
 	// one that never sent a flow first, then the longest idle. Each takes at most 144 KiB beside its templates.
