@@ -46,7 +46,10 @@ in_root() {
 end() {
   kill -KILL "$outer" 2>/dev/null || true
   wait "$outer" 2>/dev/null || true
-  while [ -s "$group/cgroup.procs" ]; do sleep 0.1; done
-  find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null || true
+  for _ in $(seq 100); do # its processes are ending
+    find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    [ -d "$group" ] || break
+    sleep 0.1
+  done
   rm -f "$log" "$log.before"
 }
