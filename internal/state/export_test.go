@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/millrace/millrace/internal/events"
 )
@@ -53,3 +54,9 @@ func (s *Store) Reaches() (silent, left int) {
 
 // Leaves is whether connections to a member end.
 func Leaves(silent map[string]bool, member string) bool { return leaves(silent, member) }
+
+// ReadAt reads as of a revision, which fails once it is forgotten.
+func (s *Store) ReadAt(ctx context.Context, revision int64) error {
+	_, err := s.client.Get(ctx, "none", clientv3.WithRev(revision))
+	return err
+}

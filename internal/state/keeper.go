@@ -82,11 +82,21 @@ func (k *Keeper) watchRewinds(ctx context.Context) {
 	}
 }
 
+// look compacts a cluster whether its size is known or not.
 func (k *Keeper) look(ctx context.Context) error {
+	var compacted error
+	if k.defragment == nil {
+		compacted = k.compact(ctx)
+	}
 	size, err := k.store.Size(ctx)
 	if err != nil {
-		return err
+		return errors.Join(compacted, err)
 	}
+	return errors.Join(compacted, k.weigh(ctx, size))
+}
+
+// weigh reports how full etcd is, and gives free pages back.
+func (k *Keeper) weigh(ctx context.Context, size Size) error {
 	for what, octets := range map[string]int64{"file": size.File, "in-use": size.InUse, "quota": size.Quota} {
 		k.octets.WithLabelValues(what).Set(float64(octets))
 	}
@@ -106,7 +116,7 @@ func (k *Keeper) look(ctx context.Context) error {
 		}
 	}
 	if k.defragment == nil {
-		return errors.Join(k.compact(ctx), k.defragmentCluster(ctx, size))
+		return k.defragmentCluster(ctx, size)
 	}
 	if defragment {
 		return k.defragment()

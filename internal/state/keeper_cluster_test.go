@@ -1,12 +1,14 @@
 package state_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/bus"
@@ -14,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
+	"github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/internal/testkit/program"
 )
 
@@ -84,5 +87,44 @@ func TestAClusterForgetsOldRevisions(t *testing.T) {
 		if _, err := s.Get(t.Context(), "locks/defragment", wrapperspb.Bytes(nil)); !errors.Is(err, state.ErrNotFound) {
 			t.Errorf("the lock of the defragmentation: %v", err)
 		}
+	}
+}
+
+// A member that is down says nothing: the others are looked at, and forget old revisions, all the same.
+func TestAMemberThatIsDownDoesNotStopTheKeeper(t *testing.T) {
+	server := etcd.Start(t, program.OwnHost())
+	store, err := state.Dial([]string{"http://" + ports.Loopback(t), server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it ends there if it waits for the member
+	defer cancel()
+	size, err := store.Size(ctx)
+	if err != nil || size.File != server.File() {
+		t.Fatalf("it has %+v (%v), and the member that is up has %d", size, err, server.File())
+	}
+	b := bus.NewMemory()
+	defer b.Close()
+	log, now := slog.New(slog.DiscardHandler), time.Now()
+	k := state.NewClusterKeeper(store, 1<<20, func() time.Time { return now }, events.NewPublisher(b, log), log, prometheus.NewRegistry())
+	first, err := store.Put(ctx, "record", 0, wrapperspb.Bytes(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Put(ctx, "record", first, wrapperspb.Bytes(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.Look(ctx); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+	}
+	if err := store.ReadAt(ctx, first); !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Errorf("the revision before is read: %v", err)
+	}
+	if err := store.MakeRoom(ctx); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,10 +1,14 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -49,24 +53,41 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Size queries every member, and returns the size of the fullest.
-func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
-	for i, endpoint := range s.endpoints() {
-		r, err := s.client.Status(ctx, endpoint)
+// memberWithin is how long a member may take to say how full it is. Without it one that is down would be waited for.
+const memberWithin = 2 * time.Second
+
+// sizes queries every member. Those that do not answer are missing; where none does it is an error.
+func (s *Store) sizes(ctx context.Context) (map[string]Size, error) {
+	out, errs := map[string]Size{}, []error(nil)
+	for _, endpoint := range s.endpoints() {
+		request, cancel := context.WithTimeout(ctx, memberWithin)
+		r, err := s.client.Status(request, endpoint)
+		cancel()
 		if err != nil {
-			return Size{}, fmt.Errorf("read the size of etcd %s: %w", endpoint, err)
+			errs = append(errs, fmt.Errorf("read the size of etcd %s: %w", endpoint, err))
+			continue
 		}
-		if size := (Size{File: r.DbSize, InUse: r.DbSizeInUse, Quota: r.DbSizeQuota}); i == 0 || size.Room() < fullest.Room() {
-			fullest = size
-		}
+		out[endpoint] = Size{File: r.DbSize, InUse: r.DbSizeInUse, Quota: r.DbSizeQuota}
 	}
-	return fullest, nil
+	if len(out) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+// Size is that of the fullest member that answers.
+func (s *Store) Size(ctx context.Context) (Size, error) {
+	sizes, err := s.sizes(ctx)
+	if err != nil {
+		return Size{}, err
+	}
+	return slices.MinFunc(slices.Collect(maps.Values(sizes)), func(a, b Size) int { return cmp.Compare(a.Room(), b.Room()) }), nil
 }
 
 // ErrFull: etcd's file has reached its quota.
 var ErrFull = rpctypes.ErrNoSpace
 
-// MakeRoom lets etcd forget old revisions, gives all members' free pages back, one after the other, and
+// MakeRoom lets etcd forget old revisions, gives the free pages of all members that answer back, one after the other, and
 // ends the alarm of an etcd that was full. No key is changed. A member answers no requests while it is
 // defragmented.
 func (s *Store) MakeRoom(ctx context.Context) error {
@@ -87,7 +108,11 @@ func (s *Store) defragmentAll(ctx context.Context) error {
 	if s.defragment != nil {
 		return s.defragment()
 	}
-	for _, endpoint := range s.endpoints() {
+	sizes, err := s.sizes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, endpoint := range slices.Sorted(maps.Keys(sizes)) {
 		if _, err := s.client.Defragment(ctx, endpoint); err != nil {
 			return fmt.Errorf("defragment etcd %s: %w", endpoint, forbidden(err))
 		}
