@@ -93,21 +93,39 @@ func (c *Component) planFor(ctx context.Context, id string) (*pushv1.ChangeSet, 
 	}
 }
 
-// plan fills a draft: it compares every router's intended config with the running one.
+// plan fills a draft: it compares every router's intended config with the running one, again where a change set began
+// meanwhile. A draft whose routers do not come to rest stays one.
 func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
-	cs, _, err := c.load(ctx, id)
-	if err != nil {
-		return nil, err
+	for {
+		cs, _, err := c.load(ctx, id)
+		if err != nil || states[cs.GetState()] != rollout.Draft {
+			return cs, err
+		}
+		steps, why, err := c.still(ctx, cs)
+		switch {
+		case err != nil:
+			return c.unplanned(ctx, id, err)
+		case why != "":
+			return cs, nil
+		}
+		planned, err := c.planOnce(ctx, cs, steps)
+		if !errors.Is(err, errMoved) {
+			return planned, err
+		}
 	}
+}
+
+func (c *Component) planOnce(ctx context.Context, cs *pushv1.ChangeSet, steps map[string]int) (*pushv1.ChangeSet, error) {
 	ctx, span := trace.Child(trace.Resume(ctx, cs.GetTraceParent()), "plan change set")
-	span.Set("change", id)
-	planned, err := c.planDraft(ctx, cs)
+	span.Set("change", cs.GetId())
+	planned, err := c.planDraft(ctx, cs, steps)
 	span.End(err)
 	return planned, err
 }
 
-func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
-	id, requested := cs.GetId(), cs.GetSplits()
+// planDraft plans a draft whose routers were still at these steps.
+func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps map[string]int) (*pushv1.ChangeSet, error) {
+	id, requested, draft := cs.GetId(), cs.GetSplits(), cs
 	plan, routers, planErr := c.intended(ctx, cs)
 	if why := tooManyCircuits(plan.GetCircuits()); planErr == nil && why != "" {
 		planErr = errors.New(why)
@@ -131,13 +149,6 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 			return c.unplanned(ctx, id, err)
 		}
 	}
-	e := rollout.Event{Kind: rollout.Plan, Routers: routersOf(devices)}
-	for _, d := range devices {
-		e.Entries += len(d.GetEntries())
-	}
-	if len(failed) > 0 {
-		e.Text = "nothing was sent; " + strings.Join(failed, "; ")
-	}
 	size := sizeOf(devices)
 	over, err := c.overBudget(ctx, cs, size)
 	if err != nil {
@@ -148,7 +159,10 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 		return c.unplanned(ctx, id, err)
 	}
 	ours := false
-	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
+	cs, _, err = c.decide(ctx, id, planEvent(devices, failed), func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
+		if err := c.unmoved(ctx, draft, steps); err != nil {
+			return err
+		}
 		m.Devices, m.Notes, m.Splits, m.SplitsBefore, ours = devices, notes, cs.GetSplits(), cs.GetSplitsBefore(), true
 		m.Circuits, m.RefusedCircuits, m.LeftAlone = plan.GetCircuits(), plan.GetRefusedCircuits(), left
 		m.Canary = c.canaryOf(devices)
@@ -167,13 +181,22 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv
 	return cs, err
 }
 
+// planEvent is what the comparison of these routers means for a draft.
+func planEvent(devices []*pushv1.DeviceChange, failed []string) rollout.Event {
+	e := rollout.Event{Kind: rollout.Plan, Routers: routersOf(devices)}
+	for _, d := range devices {
+		e.Entries += len(d.GetEntries())
+	}
+	if len(failed) > 0 {
+		e.Text = "nothing was sent; " + strings.Join(failed, "; ")
+	}
+	return e
+}
+
 // intended is the intended config of the change set's routers. A policy is about all routers.
 func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policyv1.PlanResponse, []device.Device, error) {
 	if len(cs.GetRepairs()) > 0 {
 		return c.planRepair(ctx, cs)
-	}
-	if err := c.settle(ctx, cs); err != nil {
-		return nil, nil, err
 	}
 	if err := c.addSplits(ctx, cs); err != nil {
 		return nil, nil, err

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/millrace/millrace/internal/lifecycle"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/drift"
@@ -64,22 +63,4 @@ func withoutCircuits(p *policyv1.RouterPlan) *policyv1.RouterPlan {
 		}
 	}
 	return out
-}
-
-// settle waits until no change set is in motion, or for CommitTimeout: what is planned for circuits while routers
-// change is outdated before it is applied.
-func (c *Component) settle(ctx context.Context, cs *pushv1.ChangeSet) error {
-	if !cs.GetForCircuits() {
-		return nil
-	}
-	for deadline := c.now().Add(c.cfg.CommitTimeout); ; lifecycle.Pause(ctx, poll) {
-		all, err := c.readable(ctx)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		moving := slices.ContainsFunc(all, func(m *pushv1.ChangeSet) bool { return states[m.GetState()].InMotion() })
-		if !moving || c.now().After(deadline) {
-			return nil
-		}
-	}
 }
