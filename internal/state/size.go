@@ -87,8 +87,8 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 // ErrFull: etcd's file has reached its quota.
 var ErrFull = rpctypes.ErrNoSpace
 
-// MakeRoom lets etcd forget old revisions, gives the free pages of all members that answer back, one after the other, and
-// ends the alarm of an etcd that was full. No key is changed. A member answers no requests while it is
+// MakeRoom lets etcd forget old revisions, gives the free pages of all members that answer back, one after the other,
+// and ends the alarm of an etcd that was full. No key is changed. A member answers no requests while it is
 // defragmented.
 func (s *Store) MakeRoom(ctx context.Context) error {
 	r, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly())

@@ -45,6 +45,15 @@ func together(routers []string, each map[string]time.Duration) (total time.Durat
 	return total
 }
 
+// sendingFor is how long it may take until each of these routers has applied its commit.
+func sendingFor(cfg Configuration, routers []string, extra map[string]time.Duration) time.Duration {
+	commit := map[string]time.Duration{}
+	for _, name := range routers {
+		commit[name] = cfg.CommitTimeout + extra[name]
+	}
+	return together(routers, commit)
+}
+
 // rollbackAfter is how long the first router that committed must wait for its confirmation: while all waves commit,
 // while all routers are verified, and until its confirmation arrives. extra is what a router may take longer.
 func rollbackAfter(cfg Configuration, waves [][]string, extra map[string]time.Duration) time.Duration {

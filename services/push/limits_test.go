@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/services/push/diff"
+	"github.com/millrace/millrace/services/push/pushtest"
 )
 
 func TestAllowanceIsTheSizeByTheRate(t *testing.T) {
@@ -73,4 +75,28 @@ func TestWhatIsReadTakesLongerTheMoreThereIs(t *testing.T) {
 	if got := allowanceOf(entries, 1000); got != 20*time.Second {
 		t.Errorf("20,000 octets at 1000 a second have %s more, want 20s", got)
 	}
+}
+
+// A router's timer begins when it has applied the commit, however long that took and whatever it waited for.
+func TestARoutersTimeCountsFromItsAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	w.cfg.RollbackAfter, w.cfg.CommitTimeout, w.cfg.VerifyFor = 10*time.Hour, time.Minute, time.Minute
+	w.start()
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	hold, verifying := w.routers["wr"].HoldAt(t, pushtest.BeforeCommit), w.routers["wr"].HoldAt(t, pushtest.Verifying)
+	must(t, w.command([]string{"approve", "apply"}), "")
+	await.Value(t, "wr is sent its commit", hold.Reached())
+	if at := deviceOf(w.record(), "wr").GetRollbackAt().AsTime(); at.Before(w.now().Add(w.cfg.RollbackAfter + w.cfg.CommitTimeout)) {
+		t.Errorf("while it is applied: %s from now", at.Sub(w.now()))
+	}
+	w.passed.Add(int64(30 * time.Second))
+	hold.Release()
+	w.command([]string{"await-router", "wr", "applied"})
+	if at := deviceOf(w.record(), "wr").GetRollbackAt().AsTime(); !at.Equal(w.now().Add(w.cfg.RollbackAfter)) {
+		t.Errorf("it answered now, and is recorded to wait for %s", at.Sub(w.now()))
+	}
+	verifying.Release()
+	must(t, w.command([]string{"await", "verified"}), "verified")
 }

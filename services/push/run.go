@@ -37,7 +37,8 @@ type run struct {
 	changes  map[string][]diff.Change
 	intended map[string]map[string]string
 	extra    map[string]time.Duration
-	rollback time.Duration
+	// rollback is how long a router waits for its confirmation, sending how long its commit may take until then.
+	rollback, sending time.Duration
 
 	events chan news
 	// slots bounds how many routers are spoken to at once.
@@ -87,7 +88,7 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 		}
 		r.changes[d.GetDevice()], r.extra[d.GetDevice()] = changes, allowance(changes, c.cfg.CommitRate)
 	}
-	r.rollback = rollbackAfter(c.cfg, waves, r.extra)
+	r.rollback, r.sending = rollbackAfter(c.cfg, waves, r.extra), sendingFor(c.cfg, r.routers, r.extra)
 	return r
 }
 

@@ -57,7 +57,7 @@ func (r *run) reread(ctx context.Context) error {
 func (r *run) writeOnce(ctx context.Context, next rollout.ChangeSet, actions []rollout.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.CallTimeout)
 	defer cancel()
-	m := r.recordOf(next)
+	m := r.recordOf(next, actions)
 	if proto.Equal(m, r.record) {
 		r.announce(ctx)
 		sets := slices.ContainsFunc(actions, func(a rollout.Action) bool { return a.Do.IsSet() })
@@ -87,16 +87,23 @@ func (r *run) announce(ctx context.Context) {
 	}
 }
 
-// recordOf is the record as it was read, with what was decided.
-func (r *run) recordOf(next rollout.ChangeSet) *pushv1.ChangeSet {
+// recordOf is the record as it was read, with what was decided. A router's timer begins when it has applied its commit:
+// at the latest when all may have done so, and once it has answered before that.
+func (r *run) recordOf(next rollout.ChangeSet, actions []rollout.Action) *pushv1.ChangeSet {
 	m := proto.CloneOf(r.record)
 	m.History = m.History[:r.base]
 	moveOn(m, next, r.moves)
 	for i, router := range next.Routers {
 		d := m.GetDevices()[i]
 		was := d.GetState()
-		if d.GetCommitId() != router.Commit {
-			d.CommitId, d.RollbackAt = router.Commit, timestamppb.New(r.c.now().Add(r.rollbackOf(router.Name)))
+		d.CommitId = router.Commit
+		switch back := r.c.now().Add(r.rollbackOf(router.Name)); {
+		case slices.ContainsFunc(actions, func(a rollout.Action) bool {
+			return a.Router == router.Name && (a.Do == rollout.Send || a.Do == rollout.SendUndo)
+		}):
+			d.RollbackAt = timestamppb.New(back.Add(r.sending))
+		case router.State == rollout.RouterApplied && numberOf(routerStates, router.State) != was:
+			d.RollbackAt = timestamppb.New(back)
 		}
 		d.State, d.Error, d.Checks = numberOf(routerStates, router.State), router.Error, router.Checks
 		if d.GetState() == was || next.State == rollout.RollingBack {

@@ -21,6 +21,9 @@ func sent(t *testing.T, s State) ChangeSet {
 
 func TestWhatFailsIsRolledBack(t *testing.T) {
 	no := func(router, why string) Event { return Event{Kind: Answer, Router: router, Result: Refused, Text: why} }
+	pendingLate := func(router string) Event {
+		return Event{Kind: Answer, Router: router, Result: Done, Pending: true, Side: After, Late: true}
+	}
 	for name, script := range map[string][]step{
 		"one refuses the commit": {
 			{answer("r1", Done), ""},
@@ -101,6 +104,37 @@ func TestWhatFailsIsRolledBack(t *testing.T) {
 			{answer("r1", Done), ""},
 			{answer("r2", Done), "look r2 c-r2-apply overdue"},
 			{looked("r2", Before), "rolled-back by services/push: r2: the router rolled the change back before it was confirmed; every router is back in its old state; unlock"},
+		},
+		"it answers after its time, and the commit is pending still": {
+			{answer("r1", Done), ""},
+			{no("r2", "no space"), "cancel r1 c-r1-apply overdue"},
+			{answer("r1", Lost), "look r1 c-r1-apply overdue"},
+			{pendingLate("r1"), "cancel r1 c-r1-apply overdue again"},
+			{answer("r1", Done), "look r1 c-r1-apply overdue"},
+			{looked("r1", Before), "rolled-back by services/push: r2: refused: no space; every router is back in its old state; unlock"},
+		},
+		"it answers after its time, and cancels nothing": {
+			{answer("r1", Done), ""},
+			{no("r2", "no space"), "cancel r1 c-r1-apply overdue"},
+			{answer("r1", Lost), "look r1 c-r1-apply overdue"},
+			{pendingLate("r1"), "cancel r1 c-r1-apply overdue again"},
+			{no("r1", "busy"), "look r1 c-r1-apply overdue"},
+			{pendingLate("r1"), "failed by services/push: r2: refused: no space; not known to be in its old state: r1; unlock"},
+		},
+		"the old configuration is pending after its time": {
+			{answer("r1", Done), ""},
+			{answer("r2", Done), "verify r1 c-r1-apply; verify r2 c-r2-apply"},
+			{answer("r1", Done), ""},
+			{answer("r2", Done), "applied by services/push: every router is verified; confirming; confirm r1 c-r1-apply expiry; confirm r2 c-r2-apply expiry"},
+			{answer("r1", Done), ""},
+			{answer("r2", Lost), "look r2 c-r2-apply expiry"},
+			{looked("r2", Before), "look r1 c-r1-apply overdue; cancel r2 c-r2-apply overdue"},
+			{answer("r2", Done), "look r2 c-r2-apply overdue"},
+			{looked("r2", Before), ""},
+			{looked("r1", After), "send-undo r1 c-r1-apply-undo"},
+			{answer("r1", Lost), "look r1 c-r1-apply-undo overdue"},
+			{pendingLate("r1"), "confirm r1 c-r1-apply-undo overdue again"},
+			{answer("r1", Done), "rolled-back by services/push: r2: the router rolled the change back before it was confirmed; every router is back in its old state; unlock"},
 		},
 		"somebody else keeps it": {
 			{answer("r1", Done), ""},

@@ -284,7 +284,7 @@ func (w *world) key(b []byte) []byte {
 		flag(cs.resumed, cs.cause != "", cs.stopped != "")
 		for _, r := range cs.Routers {
 			text(string(r.State), r.Commit, string(r.doing))
-			flag(r.Error != "", r.failed, r.resent, r.cause != "")
+			flag(r.Error != "", r.failed, r.resent, r.cause != "", r.overdue)
 			b = append(b, byte(r.undos))
 		}
 	}

@@ -184,15 +184,18 @@ func waitText(e Event) string {
 const maxUndos = 2
 
 // returned: a router is back when it was seen with nothing pending and without the change, or keeps the reversed one.
-// That a commit was cancelled is not enough: one that arrived late may have been pending on top of the change.
+// That a commit was cancelled is not enough: one that arrived late may have been pending on top of the change. One that
+// is pending although its time is over is cancelled once more: the router answers.
 func (m *machine) returned(r *Router, did Do, e Event) {
 	seen := did == Look && e.Result == Done
+	pending := seen && e.Pending && !(e.Late && r.overdue)
+	r.overdue = r.overdue || pending && e.Late
 	switch {
 	case did == Confirm && e.Result == Done, seen && !e.Pending && e.Side == Before:
 		r.State, r.Error = m.direction().undone, r.cause
-	case did == SendUndo && e.Result == Done, seen && e.Pending && m.isUndo(*r) && !e.Late:
+	case did == SendUndo && e.Result == Done, pending && m.isUndo(*r):
 		m.ask(r, Action{Do: Confirm, Again: seen, Until: Overdue})
-	case seen && e.Pending && !e.Late:
+	case pending:
 		m.ask(r, Action{Do: Cancel, Again: true, Until: Overdue})
 	case seen && !e.Pending && e.Side == After:
 		m.undo(r)
