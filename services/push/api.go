@@ -99,10 +99,10 @@ const listBytes = 4 << 20
 func (a *api) fillNewest(ctx context.Context, all []*pushv1.ChangeSet) error {
 	size := 0
 	for _, cs := range all {
+		if err := a.c.contents.show(ctx, cs); err != nil {
+			return err
+		}
 		for _, d := range cs.GetDevices() {
-			if err := a.c.contents.fill(ctx, d); err != nil {
-				return fmt.Errorf("change set %s: %w", cs.GetId(), err)
-			}
 			if more := proto.Size(d); size+more > listBytes {
 				d.Plan, d.Entries, d.Diff = nil, nil, fmt.Sprintf("%d config entries, too many for this list; see `millrace change show %s`\n", len(d.GetEntries()), cs.GetId())
 			} else {
@@ -161,7 +161,7 @@ func (a *api) complete(ctx context.Context) func(*pushv1.ChangeSet, error) (*pus
 		if err != nil {
 			return nil, err
 		}
-		return cs, a.c.contents.fillAll(ctx, cs)
+		return cs, a.c.contents.show(ctx, cs)
 	}
 }
 
@@ -232,14 +232,19 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 		return fmt.Errorf("change set %s: %w", id, state.ErrNotFound)
 	}
 	if err := c.contents.fillAll(ctx, all[i]); err != nil {
+		if errors.Is(err, errUnreadable) {
+			err = fmt.Errorf("%w: %w", errWrongState, err)
+		}
 		return err
 	}
 	for _, other := range all {
 		if s := states[other.GetState()]; other.GetId() != id && (s.InMotion() || s == rollout.Verified) && after(other, all[i]) {
-			if err := c.contents.fillAll(ctx, other); err != nil {
+			err := c.contents.fillAll(ctx, other)
+			lost := other.GetCollected() != nil || errors.Is(err, errUnreadable)
+			if err != nil && !lost {
 				return err
 			}
-			if other.GetCollected() != nil && len(sharedRouters(all[i], other)) > 0 {
+			if lost && len(sharedRouters(all[i], other)) > 0 {
 				return fmt.Errorf("change set %s was applied later, and its plan is not kept any more, so it is unknown whether %s can be rolled back before it: %w",
 					other.GetId(), id, errWrongState)
 			}

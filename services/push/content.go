@@ -79,6 +79,21 @@ func (c *contents) fillAll(ctx context.Context, cs *pushv1.ChangeSet) error {
 	return nil
 }
 
+// show completes a record for people. A plan that cannot be read is said to be so in the place of its diff: the history
+// is the audit trail.
+func (c *contents) show(ctx context.Context, cs *pushv1.ChangeSet) error {
+	for _, d := range cs.GetDevices() {
+		err := c.fill(ctx, d)
+		switch {
+		case errors.Is(err, errUnreadable):
+			d.Diff = err.Error() + "\n"
+		case err != nil:
+			return fmt.Errorf("change set %s: %w", cs.GetId(), err)
+		}
+	}
+	return nil
+}
+
 // fill completes d with its content, unless it has it.
 func (c *contents) fill(ctx context.Context, d *pushv1.DeviceChange) error {
 	if d.GetContent() == "" || d.GetPlan() != nil {

@@ -75,21 +75,64 @@ func TestAnUnreadablePlanIsAFailedChangeSet(t *testing.T) {
 	must(t, w.command([]string{"approve", "apply"}), "")
 	await.True(t, "er is asked", w.routers["er"].Hangs)
 	w.stop()
-	pieces, err := w.deps.State.List(t.Context(), contentPrefix)
-	if err != nil || len(pieces) == 0 {
-		t.Fatal(pieces, err)
-	}
-	for _, p := range pieces {
-		if err := w.deps.State.Apply(t.Context(), state.Op{Key: p.Key}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.lose("")
 	w.start()
 	w.await("failed", func(cs *pushv1.ChangeSet) bool { return cs.GetState() == pushv1.State_STATE_FAILED })
 	last := w.record().GetHistory()
 	if note := last[len(last)-1].GetNote(); !strings.Contains(note, "cannot be read") {
 		t.Errorf("the record says %q", note)
 	}
+	if got := w.get(); got.GetState() != pushv1.State_STATE_FAILED || len(got.GetHistory()) != len(last) || !strings.Contains(got.GetDevices()[0].GetDiff(), "cannot be read") {
+		t.Errorf("it is shown as %v", got)
+	}
+	w.expire() // until then a commit may be pending, and nothing is planned
+	w.command([]string{"give-up"})
+	must(t, w.command([]string{"create", "day-2"}), "planned")
+	listed, err := w.api.List(t.Context(), connect.NewRequest(&pushv1.ListRequest{}))
+	if err != nil || len(listed.Msg.GetChanges()) != 2 || listed.Msg.GetChanges()[0].GetDevices()[0].GetPlan() == nil {
+		t.Errorf("the list is %v (%v)", listed, err)
+	}
+}
+
+// lose deletes the plans with this digest, all for an empty one.
+func (w *world) lose(digest string) {
+	w.t.Helper()
+	pieces, err := w.deps.State.List(w.t.Context(), contentPrefix+digest)
+	if err != nil || len(pieces) == 0 {
+		w.t.Fatal(pieces, err)
+	}
+	for _, p := range pieces {
+		if err := w.deps.State.Apply(w.t.Context(), state.Op{Key: p.Key}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// A plan that is lost says nothing of other routers: change sets there are rolled back. On its own it may have changed
+// anything.
+func TestALostPlanKeepsOtherRoutersFromNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.plans.set("wr-absent")
+	w.verify("day-1")
+	w.plans.set("full")
+	w.verify("day-2")
+	w.plans.set("heavier")
+	w.verify("day-3")
+	lost := w.record().GetDevices()
+	if len(lost) != 1 {
+		t.Fatalf("day-3 is of %v, want wr alone", lost)
+	}
+	w.stop()
+	w.lose(lost[0].GetContent())
+	w.start()
+	w.command([]string{"use", "day-2"})
+	if text := w.command([]string{"rollback"}); !strings.Contains(text, "failed_precondition") || !strings.Contains(text, "unknown whether") {
+		t.Errorf("of the same router: %s", text)
+	}
+	w.command([]string{"use", "day-1"})
+	must(t, w.command([]string{"rollback"}), "")
+	must(t, w.command([]string{"await", "rolled-back"}), "rolled-back")
 }
 
 // A record that cannot be read is reported once and counted, and keeps neither the control plane from starting nor

@@ -32,13 +32,13 @@ func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int
 	return cs, revision, nil
 }
 
-// whole reads a record and its contents.
+// whole reads a record and its contents, for people.
 func (c *Component) whole(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
 	cs, _, err := c.load(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return cs, c.contents.fillAll(ctx, cs)
+	return cs, c.contents.show(ctx, cs)
 }
 
 // update edits a record under compare-and-set and starts again when another
