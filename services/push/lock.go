@@ -16,7 +16,8 @@ import (
 const keyLocks = "locks/routers/"
 
 // lock takes the locks of all routers of a run, or names the change set that has one. It waits for that
-// change set only if it has ended: its locks are about to be released.
+// change set only if it has ended: its locks are about to be released. So are those of an earlier run of this one where
+// this run was requested: that is refused until the run before has recorded its end.
 func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; lifecycle.Pause(ctx, poll) {
 		held, err := r.c.deps.State.Lock(ctx, r.id+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.routers)...)
@@ -28,11 +29,13 @@ func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 			return nil, rollout.Event{Kind: rollout.Held, Text: err.Error()}
 		}
 		id, _, _ := strings.Cut(holder.Owner, " ")
-		if id == r.id {
-			return nil, rollout.Event{Kind: rollout.Elsewhere}
-		}
 		other, _, err := r.c.load(ctx, id)
-		if ended := err == nil && !changeSetOf(other).State.InMotion(); !ended || time.Now().After(deadline) || ctx.Err() != nil {
+		ended := err == nil && !changeSetOf(other).State.InMotion() || id == r.id && !r.takenUp
+		switch waits := ended && time.Now().Before(deadline) && ctx.Err() == nil; {
+		case waits:
+		case id == r.id:
+			return nil, rollout.Event{Kind: rollout.Elsewhere}
+		default:
 			return nil, rollout.Event{Kind: rollout.Held, Text: fmt.Sprintf("router %s is locked by change set %s, which is being applied; try again when it is done",
 				strings.TrimPrefix(holder.Key, keyLocks), id)}
 		}

@@ -106,7 +106,9 @@ func (c *Component) takeUp(ctx context.Context, id string) error {
 		return err
 	}
 	next, actions := rollout.Next(changeSetOf(m), rollout.Event{Kind: rollout.TakeUp})
-	c.newRun(m, revision, next).do(ctx, actions)
+	r := c.newRun(m, revision, next)
+	r.takenUp = true
+	r.do(ctx, actions)
 	return nil
 }
 

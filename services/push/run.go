@@ -31,6 +31,8 @@ type run struct {
 	held     *state.Lock
 	// told is how many steps of the history were announced.
 	told int
+	// takenUp: it goes on with what another run began.
+	takenUp bool
 
 	// changes, intended and extra are by router, and never change: what is sent, what must show afterwards, and how
 	// much longer than CallTimeout, CommitTimeout and VerifyFor it may take, see allowance.

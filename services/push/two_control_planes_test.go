@@ -184,3 +184,28 @@ func TestAChangeSetThatNobodyRunsIsTakenUpWithoutARestart(t *testing.T) {
 		}
 	}
 }
+
+// The run of another control plane that has just ended has its locks for a moment more.
+func TestARollbackWaitsForTheLocksOfTheRunBefore(t *testing.T) {
+	w := newWorld(t)
+	w.verify("day-1")
+	w.stop()
+	store, asked := w.deps.State, make(chan string, 100)
+	w.deps.State = store.WithFaults(func(key string, value []byte) state.Fault {
+		if key == keyLocks+"cr" && value != nil {
+			asked <- key
+		}
+		return state.None
+	})
+	w.start()
+	held, err := store.Lock(t.Context(), w.id+" other", w.cfg.LockTTL, lockKeys([]string{"cr", "er", "wr"})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, w.command([]string{"rollback"}), "")
+	for range 2 { // the second is asked once the first was answered
+		await.Value(t, "the lock is asked for", asked)
+	}
+	held.Release()
+	must(t, w.command([]string{"await", "rolled-back"}), "rolled-back")
+}
