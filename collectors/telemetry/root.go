@@ -49,6 +49,8 @@ type Component struct {
 	loops    lifecycle.Loops
 	// silence is how long a stream may bring nothing.
 	silence time.Duration
+	// pause is how long what etcd did not take is not recorded again.
+	pause time.Duration
 	// name is this replica's; share has which routers are its own.
 	name  string
 	share share
@@ -60,7 +62,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{
-		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), silence: cfg.silence(), name: state.Replica(),
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), silence: cfg.silence(), pause: recordPause, name: state.Replica(),
 		events: events.NewPublisher(deps.Bus, deps.Log),
 	}
 	for _, d := range deps.Inventory.Devices {

@@ -19,6 +19,8 @@ const (
 	devicesPrefix = "telemetry/devices/"
 	// recordTimeout bounds what etcd may take: it does not hold up a stream for longer.
 	recordTimeout = 2 * time.Second
+	// recordPause is how long it is left alone after it did not take a record: each sample would wait for it otherwise.
+	recordPause = 30 * time.Second
 )
 
 // share is the part of the routers that this replica reads.
@@ -73,8 +75,8 @@ func (w *watcher) leave() {
 	w.c.metrics.connected.DeleteLabelValues(w.device.Name)
 }
 
-// record writes for the other replicas how a router is read here. What etcd did not take is written again at the next
-// sample.
+// record writes for the other replicas how a router is read here. What etcd did not take is written again at a
+// sample after a pause.
 func (w *watcher) record(ctx context.Context) {
 	if w.c.deps.State == nil {
 		return
@@ -84,10 +86,21 @@ func (w *watcher) record(ctx context.Context) {
 	request, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	err := w.c.deps.State.Apply(request, state.Op{Key: devicesPrefix + w.device.Name, Value: d})
-	w.unrecorded.Store(err != nil)
+	w.mu.Lock()
+	if w.unrecorded = (time.Time{}); err != nil {
+		w.unrecorded = time.Now()
+	}
+	w.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
 		w.c.deps.Log.WarnContext(ctx, "other replicas do not know how a router is read", "device", w.device.Name, "error", err)
 	}
+}
+
+// due reports whether to record again what etcd did not take.
+func (w *watcher) due() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.unrecorded.IsZero() && time.Since(w.unrecorded) >= w.c.pause
 }
 
 // elsewhere is how the routers are read that other replicas have; what etcd does not answer is missing.

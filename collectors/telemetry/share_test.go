@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -161,4 +162,42 @@ func TestReplicasShareTheRouters(t *testing.T) {
 	await.True(t, "the dead has routers", func() bool { return !s.each(routers) })
 	dead.Release()
 	await.True(t, "all routers are read again", func() bool { return s.each(routers) })
+}
+
+// While etcd takes no records, what a router sends does not wait for it again and again.
+func TestWhatEtcdDoesNotTakeIsRecordedAfterAPause(t *testing.T) {
+	s := newSharing(t, 1)
+	tries, refuses := 0, true
+	store := s.store.WithFaults(func(key string, value []byte) state.Fault {
+		if !strings.HasPrefix(key, devicesPrefix) || value == nil {
+			return state.None
+		}
+		tries++
+		if refuses {
+			return state.Refused
+		}
+		return state.None
+	})
+	b := bus.NewMemory()
+	defer b.Close()
+	c, err := New(DefaultConfiguration(), Dependencies{Inventory: &device.Inventory{Devices: s.devices}, TLS: s.certs.Client, State: store, Bus: b, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.watchers[0]
+	w.got(t.Context())
+	first := tries
+	for range 5 {
+		w.got(t.Context())
+		w.lost(t.Context(), errSilent)
+		w.got(t.Context())
+	}
+	if first == 0 || tries != 11*first {
+		t.Errorf("%d requests at the first sample, %d after five losses and ten more samples, want one record for each news", first, tries)
+	}
+	refuses, c.pause = false, 0
+	w.got(t.Context())
+	if _, err := s.store.Get(t.Context(), devicesPrefix+w.device.Name, &telemetryv1.Device{}); err != nil || !w.unrecorded.IsZero() {
+		t.Errorf("after the pause: %v", err)
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -32,8 +31,8 @@ type watcher struct {
 
 	mu    sync.Mutex
 	state link
-	// unrecorded is true while the other replicas do not know the state, because etcd did not take it.
-	unrecorded atomic.Bool
+	// unrecorded is since when the other replicas do not know the state, because etcd did not take it; zero if they do.
+	unrecorded time.Time
 }
 
 // link is the connection state that Devices returns.
@@ -157,7 +156,7 @@ func (w *watcher) got(ctx context.Context) {
 		w.c.metrics.connected.WithLabelValues(w.device.Name).Set(1)
 		w.c.events.Publish(ctx, events.TelemetryUp, w.device.Name, fmt.Sprintf("Counters of %s come in.", w.device.Name))
 	}
-	if news || w.unrecorded.Load() {
+	if news || w.due() {
 		w.record(ctx)
 	}
 }
@@ -173,7 +172,7 @@ func (w *watcher) lost(ctx context.Context, err error) {
 	if news {
 		w.c.events.Publish(ctx, events.TelemetryDown, w.device.Name, fmt.Sprintf("No counters of %s: %v. Trying again.", w.device.Name, err))
 	}
-	if news || w.unrecorded.Load() {
+	if news || w.due() {
 		w.record(ctx)
 	}
 }
