@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
@@ -201,11 +202,18 @@ func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policy
 	if err := c.addSplits(ctx, cs); err != nil {
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.planningTime())
+	defer cancel()
 	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy(), Splits: cs.GetSplits()}))
 	if err != nil {
 		return nil, nil, err
 	}
 	return r.Msg, c.deps.Inventory.Devices, nil
+}
+
+// planningTime is how long the policy service may take, which plans every router: CallTimeout for each 16 of them.
+func (c *Component) planningTime() time.Duration {
+	return c.cfg.CallTimeout * time.Duration(1+len(c.deps.Inventory.Devices)/parallelRouters)
 }
 
 // unplanned ends a draft, unless the process is ending: then the draft stays, and is planned at the next start.

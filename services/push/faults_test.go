@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -170,5 +171,23 @@ func TestAnUnreadableRecordStopsNothing(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("told %d times, want once", told)
+	}
+}
+
+// A policy service that does not answer keeps neither drafts nor runs waiting for ever.
+func TestAPolicyServiceThatHangsIsAFailedChangeSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.stop()
+	w.cfg.CallTimeout = time.Second
+	w.start()
+	w.plans.set("hanging")
+	must(t, w.command([]string{"create", "day-1"}), "failed")
+	w.plans.set("with-circuit")
+	w.plans.carry("c-1")
+	must(t, w.command([]string{"create", "day-2"}), "planned")
+	w.plans.hang()
+	if text := w.command([]string{"approve", "apply"}); !strings.Contains(text, "it is unknown whether its circuits are in force") {
+		t.Errorf("applied: %s", text)
 	}
 }

@@ -68,6 +68,8 @@ func (c *Component) circuitsOver(ctx context.Context, m *pushv1.ChangeSet) (stri
 	if len(m.GetCircuits()) == 0 {
 		return "", nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
 	r, err := c.deps.Policy.Circuits(ctx, connect.NewRequest(&policyv1.CircuitsRequest{}))
 	if err != nil {
 		return "", connect.NewError(connect.CodeUnavailable, fmt.Errorf("change set %s: it is unknown whether its circuits are in force: %w", m.GetId(), err))
@@ -93,8 +95,6 @@ func (r *run) outdated(ctx context.Context) (string, error) {
 	if err != nil || why != "" {
 		return why, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.CallTimeout)
-	defer cancel()
 	why, err = r.c.circuitsOver(ctx, m)
 	if err != nil {
 		why = err.Error()

@@ -82,6 +82,8 @@ type plans struct {
 	refusedSplits []*policyv1.RefusedSplit
 	// away: the list of circuits in force is unavailable.
 	away bool
+	// hangs: that list is never answered.
+	hangs bool
 	// left is how often Circuits answers before all of them end; nil: always.
 	left *int
 }
@@ -134,9 +136,13 @@ func (p *plans) Plan(ctx context.Context, req *connect.Request[policyv1.PlanRequ
 }
 
 // Circuits lists those that were planned last as in force, as if they were.
-func (p *plans) Circuits(context.Context, *connect.Request[policyv1.CircuitsRequest]) (*connect.Response[policyv1.CircuitsResponse], error) {
+func (p *plans) Circuits(ctx context.Context, _ *connect.Request[policyv1.CircuitsRequest]) (*connect.Response[policyv1.CircuitsResponse], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if p.away {
 		return nil, connect.NewError(connect.CodeUnavailable, errors.New("nobody knows which circuits are in force"))
 	}
@@ -147,6 +153,12 @@ func (p *plans) Circuits(context.Context, *connect.Request[policyv1.CircuitsRequ
 		*p.left--
 	}
 	return connect.NewResponse(&policyv1.CircuitsResponse{Circuits: p.circuits}), nil
+}
+
+func (p *plans) hang() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hangs = true
 }
 
 // huge is what some thousand pairs make of a router.
