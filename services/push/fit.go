@@ -17,14 +17,17 @@ const (
 	maxHistory     = 128 << 10 // notes of its history
 	maxPairBytes   = 256 << 10
 	maxCircuits    = 192 << 10 // ids of the circuits it puts on routers, of which none can be left out
-	maxRefused     = 64 << 10
-	maxText        = 4 << 10 // any one of them
+	maxRefused     = 48 << 10
+	maxBecause     = 8 << 10  // reasons why a person approves
+	maxAssumed     = 16 << 10 // assumptions of its prediction
+	maxApproval    = 1 << 10  // note of an approval, which the history has, too
+	maxText        = 4 << 10  // any other one of them
 	minText        = 64
 )
 
 // fit cuts the texts of a record. What it cuts it replaces, so that a message that others read stays as it is.
 func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
-	out := shallow(m, "devices", "notes", "history", "pairs", "refused_circuits")
+	out := shallow(m, "devices", "notes", "history", "pairs", "refused_circuits", "approvals", "approval_rule", "prediction")
 	each := min(max(maxDeviceTexts/2/max(len(m.GetDevices()), 1), minText), maxText)
 	for _, d := range m.GetDevices() {
 		short := shallow(d, "error", "checks")
@@ -39,6 +42,19 @@ func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
 		short := shallow(t, "by", "note")
 		short.By, short.Note = cutText(t.GetBy(), each), cutText(t.GetNote(), each)
 		out.History = append(out.History, short)
+	}
+	for _, a := range m.GetApprovals() {
+		short := shallow(a, "by", "note")
+		short.By, short.Note = cutText(a.GetBy(), maxText), cutText(a.GetNote(), maxApproval)
+		out.Approvals = append(out.Approvals, short)
+	}
+	if rule := m.GetApprovalRule(); rule != nil {
+		out.ApprovalRule = shallow(rule, "because")
+		out.ApprovalRule.Because = fitLines(rule.GetBecause(), maxBecause)
+	}
+	if p := m.GetPrediction(); p != nil {
+		out.Prediction = shallow(p, "assumptions")
+		out.Prediction.Assumptions = fitLines(p.GetAssumptions(), maxAssumed)
 	}
 	out.Title, out.Reason, out.Author = cutText(m.GetTitle(), maxText), cutText(m.GetReason(), maxText), cutText(m.GetAuthor(), maxText)
 	return out

@@ -12,6 +12,7 @@ import (
 
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 )
 
 // wordy is a record whose texts are as long as possible.
@@ -36,6 +37,11 @@ func wordy(routers, texts, length int) *pushv1.ChangeSet {
 	for range 30 {
 		cs.History = append(cs.History, &pushv1.Transition{State: pushv1.State_STATE_APPROVED, By: "b" + long, Note: "n" + long, Time: timestamppb.Now()})
 	}
+	for range 2 {
+		cs.Approvals = append(cs.Approvals, &pushv1.Approval{By: "b" + long, Note: "n" + long, Time: timestamppb.Now()})
+	}
+	cs.ApprovalRule = &pushv1.ApprovalRule{Persons: 2, Because: many}
+	cs.Prediction = &twinv1.PredictResponse{Assumptions: many[:min(len(many), maxAssumptions)]}
 	return cs
 }
 

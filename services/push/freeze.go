@@ -115,11 +115,7 @@ func freezeOf(f *pushv1.Freeze) guard.Freeze {
 
 // permitted refuses to begin what a guard forbids.
 func (c *Component) permitted(ctx context.Context, m *pushv1.ChangeSet) error {
-	var routers []string
-	for _, d := range m.GetDevices() {
-		routers = append(routers, d.GetDevice())
-	}
-	why, err := c.frozen(ctx, routers)
+	why, err := c.frozen(ctx, touched(m.GetDevices()))
 	if err == nil && why != "" {
 		err = fmt.Errorf("change set %s: %w: %s", m.GetId(), errWrongState, why)
 	}

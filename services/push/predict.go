@@ -108,10 +108,4 @@ func capped(p *twinv1.PredictResponse) *twinv1.PredictResponse {
 }
 
 // noteOf cuts an error that names every one of many routers.
-func noteOf(err error) string {
-	note := notPredicted + oneLine(err)
-	if len(note) > maxNoteBytes {
-		note = strings.ToValidUTF8(note[:maxNoteBytes], "") + " …"
-	}
-	return note
-}
+func noteOf(err error) string { return cutText(notPredicted+oneLine(err), maxNoteBytes) }

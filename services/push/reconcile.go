@@ -204,7 +204,7 @@ func (j judgement) drift(was *pushv1.Drift, now time.Time) *pushv1.Drift {
 	if j.reading != drift.Differs {
 		return out
 	}
-	out.Change, out.Entries, out.Diff, out.Digest = j.force.change.GetId(), uint32(len(j.changes)), cut(j.diff, maxDriftDiff), j.digest
+	out.Change, out.Entries, out.Diff, out.Digest = j.force.change.GetId(), uint32(len(j.changes)), cutText(j.diff, maxDriftDiff), j.digest
 	if out.Since = was.GetSince(); was.GetDigest() == "" {
 		out.Since = timestamppb.New(now)
 	}
@@ -217,13 +217,6 @@ const (
 	maxEventDiff = 4 << 10
 )
 
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "\n… the rest is left out\n"
-}
-
 func (c *Component) tellDrift(ctx context.Context, now *pushv1.Drift, j judgement) {
 	if j.reading == drift.AsLeft {
 		c.events.Publish(ctx, events.ConfigDriftGone, now.GetRouter(), fmt.Sprintf("The running config of %s is again what change sets left.", now.GetRouter()))
@@ -233,5 +226,5 @@ func (c *Component) tellDrift(ctx context.Context, now *pushv1.Drift, j judgemen
 	if j.repair != "" {
 		text += " " + j.repair
 	}
-	c.events.PublishDetail(ctx, events.ConfigDrift, now.GetRouter(), text, cut(now.GetDiff(), maxEventDiff))
+	c.events.PublishDetail(ctx, events.ConfigDrift, now.GetRouter(), text, cutText(now.GetDiff(), maxEventDiff))
 }

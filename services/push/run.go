@@ -75,7 +75,7 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 		changes: map[string][]diff.Change{}, intended: map[string]map[string]string{}, extra: map[string]time.Duration{}, since: map[string]time.Time{},
 		events: make(chan news, len(m.GetDevices())+1), slots: make(chan struct{}, parallelRouters), open: map[string]driver.Driver{},
 	}
-	r.routers = r.names()
+	r.routers = touched(m.GetDevices())
 	back := cs.State == rollout.RollingBack
 	if !back {
 		r.canary = m.GetCanary()
@@ -112,13 +112,6 @@ func setWaves(routers []rollout.Router, devices []*pushv1.DeviceChange, back, ca
 		}
 	}
 	return waves
-}
-
-func (r *run) names() (out []string) {
-	for _, router := range r.cs.Routers {
-		out = append(out, router.Name)
-	}
-	return out
 }
 
 // do runs the change set to its end, beginning with these actions. If ctx ends or the locks are lost, nothing more is
