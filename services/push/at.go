@@ -101,7 +101,7 @@ func (r *run) check(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if drift := diff.Mismatches(running, r.changes[name], diff.Before); drift != nil {
+	if drift := r.differs(name, running, diff.Before); drift != nil {
 		return fmt.Errorf("config drift since this change set was planned, so nothing was sent: %s; request a new change set", strings.Join(drift, ", "))
 	}
 	return nil

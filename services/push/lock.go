@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
@@ -53,20 +54,16 @@ func lockKeys(routers []string) []string {
 
 // claimed names a router on which another change set that has not ended may have left a commit. The next
 // runner of that change set rolls the commit back, and could not distinguish it from ours.
-func (r *run) claimed(ctx context.Context) (string, error) {
-	all, err := r.c.readable(ctx)
-	if err != nil {
-		return "", err
-	}
+func (r *run) claimed(all []*pushv1.ChangeSet) string {
 	for _, m := range all {
 		if m.GetId() == r.id {
 			continue
 		}
 		for _, router := range rollout.InFlight(changeSetOf(m)) {
 			if slices.Contains(r.routers, router) {
-				return fmt.Sprintf("change set %s has not ended and may have left a commit on router %s; try again when it is done", m.GetId(), router), nil
+				return fmt.Sprintf("change set %s has not ended and may have left a commit on router %s; try again when it is done", m.GetId(), router)
 			}
 		}
 	}
-	return "", nil
+	return ""
 }

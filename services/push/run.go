@@ -39,6 +39,8 @@ type run struct {
 	changes  map[string][]diff.Change
 	intended map[string]map[string]string
 	extra    map[string]time.Duration
+	// expected is the whole configuration after it; it is read under the locks, before any router is spoken to.
+	expected map[string]map[string]string
 	// rollback is how long a router waits for its confirmation, sending how long its commit may take until then.
 	rollback, sending time.Duration
 
@@ -288,9 +290,13 @@ func (r *run) begin(ctx context.Context, held *state.Lock, record *pushv1.Change
 	if err == nil && !sameProgress(fresh, record) {
 		return news{Event: rollout.Event{Kind: rollout.Elsewhere}}
 	}
-	claimed := ""
+	all, claimed := []*pushv1.ChangeSet(nil), ""
 	if err == nil {
-		claimed, err = r.claimed(ctx)
+		all, err = r.c.readable(ctx)
+		claimed = r.claimed(all)
+	}
+	if err == nil && claimed == "" {
+		r.expected, err = r.expect(ctx, fresh, all)
 	}
 	var master driver.Master
 	if err == nil && claimed == "" {

@@ -16,7 +16,7 @@ import (
 // back again.
 var errMoved = errors.New("a change set began on its routers meanwhile")
 
-// still waits until no change set is in motion on the routers of a draft, and none may have left a commit pending there:
+// still waits until no change set is in motion on the routers of a draft, and none may have left a commit pending:
 // a router that is read before may roll back what it shows. steps are those that change sets had made by then. why is
 // what a draft still waits for after CommitTimeout; takeUpAll plans it again.
 func (c *Component) still(ctx context.Context, draft *pushv1.ChangeSet) (steps map[string]int, why string, err error) {

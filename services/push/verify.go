@@ -56,7 +56,7 @@ func (r *run) observe(ctx context.Context, name string) []driver.Check {
 	}
 	changes := r.changes[name]
 	checks := []driver.Check{{OK: true, Text: fmt.Sprintf("running config has all %d changed entries", len(changes))}}
-	if missing := diff.Mismatches(running, changes, diff.After); missing != nil {
+	if missing := r.differs(name, running, diff.After); missing != nil {
 		checks[0] = driver.Check{Text: "running config differs at " + strings.Join(missing, ", ")}
 	}
 	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {

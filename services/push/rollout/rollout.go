@@ -81,7 +81,7 @@ type Router struct {
 	failed bool
 	resent bool
 	undos  int
-	// overdue: it was seen to have a commit pending after its time, and was told once more.
+	// overdue: it was seen to have a commit pending after its time, and was sent one more request to end it.
 	overdue bool
 	// cause is why it is being rolled back, while Error is that it does not answer.
 	cause string
