@@ -30,7 +30,7 @@ func (r *router) Conflicts(ctx context.Context, _ driver.Snapshot, intended map[
 	if err != nil || group.Empty() {
 		return nil, err
 	}
-	found, _, err := r.conflicting(r.as(ctx), group)
+	found, _, err := r.conflicting(r.As(ctx), group)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (r *router) conflicting(ctx context.Context, group junosconf.View) (found [
 	}
 	for _, at := range places {
 		inside, err := r.getText(ctx, at...)
-		if errors.Is(lost(err), driver.ErrLost) {
-			return nil, false, lost(err)
+		if errors.Is(driver.Lost(err), driver.ErrLost) {
+			return nil, false, driver.Lost(err)
 		}
 		if err != nil {
 			return nil, false, nil
@@ -57,7 +57,7 @@ func (r *router) conflicting(ctx context.Context, group junosconf.View) (found [
 	}
 	t, err := junosconf.ParseKnown(text.String())
 	if err != nil {
-		return nil, false, fmt.Errorf("%s: read its unmanaged configuration: %w", r.name, err)
+		return nil, false, fmt.Errorf("%s: read its unmanaged configuration: %w", r.Name, err)
 	}
 	unmanaged := t.View().Entry("groups", "unmanaged")
 	return append(compareBindings(group, unmanaged), comparePorts(group, unmanaged)...), true, nil

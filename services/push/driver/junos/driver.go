@@ -11,17 +11,11 @@ package junos
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
-	"github.com/openconfig/gnmi/proto/gnmi_ext"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
@@ -39,82 +33,45 @@ type Opener struct {
 
 // Open implements driver.Opener.
 func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
-	r := &router{name: d.Name, profile: o.Profile}
+	r := &router{driver.CommitConfirm{Name: d.Name, NoMaster: true}, o.Profile}
 	if d.Username != "" {
 		password, err := secretfile.Read(d.PasswordFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the password of %s for %s: %w", d.Username, d.Name, err)
 		}
-		r.user = []string{"username", d.Username, "password", password}
+		r.User = []string{"username", d.Username, "password", password}
 	}
-	c, err := gnmiclient.Dial(r.as(ctx), d, o.Credentials)
+	c, err := gnmiclient.Dial(r.As(ctx), d, o.Credentials)
 	if err != nil {
-		return nil, lost(err)
+		return nil, driver.Lost(err)
 	}
-	r.client = c
+	r.Client = c
 	return r, nil
 }
 
+// router is a Junos router, whose user is sent with every request: it requires an account beside the certificate.
 type router struct {
-	name    string
+	driver.CommitConfirm
 	profile Profile
-	client  *gnmiclient.Client
-	// user is sent with every request: Junos requires an account beside the certificate.
-	user []string
 }
 
-func (r *router) as(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, r.user...)
-}
-
-// Close implements driver.Driver.
-func (r *router) Close() error { return r.client.Close() }
-
-func extension(c *gnmi_ext.Commit) []*gnmi_ext.Extension {
-	return []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: c}}}
-}
-
-func confirm(id string) *gnmi_ext.Commit {
-	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Confirm{Confirm: &gnmi_ext.CommitConfirm{}}}
-}
-
-// Probe implements driver.Driver: an empty Set that confirms a commit which cannot exist changes nothing,
-// and only a router that implements the extension refuses it (gnmi.md section 2.2).
+// Probe implements driver.Driver.
 func (r *router) Probe(ctx context.Context) error {
-	_, err := r.client.Set(r.as(ctx), &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
-	switch status.Code(err) {
-	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
-		return nil
-	case codes.OK, codes.Unimplemented:
+	err := r.CommitConfirm.Probe(ctx)
+	if errors.Is(err, driver.ErrNoCommitConfirm) {
 		return fmt.Errorf("%s would not roll back by itself: %w. Nothing was sent. Load the text of `millrace policy plan NAME --router %s --render junos` by hand, with `commit confirmed`",
-			r.name, driver.ErrNoCommitConfirm, r.name)
+			r.Name, driver.ErrNoCommitConfirm, r.Name)
 	}
-	return lost(fmt.Errorf("probe %s for commit-confirm: %w", r.name, err))
-}
-
-// Pending implements driver.Driver. A confirmation of a commit that cannot exist is refused with FAILED_PRECONDITION
-// where none waits, and with INVALID_ARGUMENT where another one does (gNMI commit-confirmed extension). What is
-// pending is reported before its id is compared, so the answer is the same on a router that cannot confirm anything.
-func (r *router) Pending(ctx context.Context, _ driver.Master) (bool, error) {
-	_, err := r.client.Set(r.as(ctx), &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
-	switch status.Code(err) {
-	case codes.FailedPrecondition:
-		return false, nil
-	case codes.InvalidArgument:
-		return true, nil
-	}
-	return false, fmt.Errorf("%w: ask %s whether a commit is pending: %w", driver.ErrLost, r.name, err)
+	return err
 }
 
 // Commit implements driver.Driver. Whether Junos implements master arbitration was never tried, so no
 // request has a master.
-func (r *router) Commit(ctx context.Context, _ driver.Master, c driver.Commit) error {
-	req := &gnmi.SetRequest{Extension: extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
-		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
-	}})}
+func (r *router) Commit(ctx context.Context, as driver.Master, c driver.Commit) error {
+	req := &gnmi.SetRequest{}
 	for _, change := range c.Changes {
 		if change.Path != junosconf.EntryPath {
-			return fmt.Errorf("%s is configured with %s and cannot be given %s; request a new change set, or change os: in the inventory", r.name, junosconf.EntryPath, change.Path)
+			return fmt.Errorf("%s is configured with %s and cannot be given %s; request a new change set, or change os: in the inventory", r.Name, junosconf.EntryPath, change.Path)
 		}
 		text, err := r.load(change)
 		if err != nil {
@@ -124,8 +81,7 @@ func (r *router) Commit(ctx context.Context, _ driver.Master, c driver.Commit) e
 			Path: &gnmi.Path{Origin: "cli"}, Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_AsciiVal{AsciiVal: text}},
 		})
 	}
-	_, err := r.client.Set(r.as(ctx), req)
-	return lost(err)
+	return r.Send(ctx, as, c, req)
 }
 
 // load is the text that takes a router from before to after. Merged text is
@@ -134,7 +90,7 @@ func (r *router) Commit(ctx context.Context, _ driver.Master, c driver.Commit) e
 func (r *router) load(c diff.Change) (string, error) {
 	after, err := junosconf.Parse(c.After)
 	if err != nil {
-		return "", fmt.Errorf("read the configuration meant for %s: %w", r.name, err)
+		return "", fmt.Errorf("read the configuration meant for %s: %w", r.Name, err)
 	}
 	if before, err := junosconf.Parse(c.Before); err == nil && !after.Empty() { // what was edited by hand may not parse
 		merged := before.Clone()
@@ -149,37 +105,4 @@ func (r *router) load(c diff.Change) (string, error) {
 	}
 	lines := "delete apply-groups " + junosconf.Group + "\ndelete groups " + junosconf.Group + "\n"
 	return lines + after.SetLines(), nil
-}
-
-// Confirm implements driver.Driver.
-func (r *router) Confirm(ctx context.Context, _ driver.Master, id string) error {
-	return r.finish(ctx, confirm(id))
-}
-
-// Cancel implements driver.Driver.
-func (r *router) Cancel(ctx context.Context, _ driver.Master, id string) error {
-	return r.finish(ctx, &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Cancel{Cancel: &gnmi_ext.CommitCancel{}}})
-}
-
-// finish ends a pending commit. FAILED_PRECONDITION: none is pending;
-// INVALID_ARGUMENT: another one is (gNMI commit-confirmed extension).
-func (r *router) finish(ctx context.Context, c *gnmi_ext.Commit) error {
-	_, err := r.client.Set(r.as(ctx), &gnmi.SetRequest{Extension: extension(c)})
-	switch status.Code(err) {
-	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
-		return fmt.Errorf("%w: %w", driver.ErrNotPending, err)
-	}
-	return lost(err)
-}
-
-// lost marks errors after which it is unknown whether the router carried out the request.
-func lost(err error) error {
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return fmt.Errorf("%w: %w", driver.ErrLost, err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: %w", driver.ErrLost, err)
-	}
-	return err
 }

@@ -28,19 +28,19 @@ func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 	s := driver.Snapshot{Entries: map[string]string{}}
 	var why []string
 	for _, method := range r.profile.Reads {
-		text, err := r.read(r.as(ctx), method)
+		text, err := r.read(r.As(ctx), method)
 		switch {
 		case err == nil && text == "":
 			return s, nil
 		case err == nil:
 			s.Entries[junosconf.EntryPath] = text
 			return s, nil
-		case errors.Is(lost(err), driver.ErrLost):
-			return s, lost(err)
+		case errors.Is(driver.Lost(err), driver.ErrLost):
+			return s, driver.Lost(err)
 		}
 		why = append(why, fmt.Sprintf("as %s: %v", method, err))
 	}
-	return s, fmt.Errorf("the running config of %s cannot be read, so nothing can be compared (%s)", r.name, strings.Join(why, "; "))
+	return s, fmt.Errorf("the running config of %s cannot be read, so nothing can be compared (%s)", r.Name, strings.Join(why, "; "))
 }
 
 func (r *router) read(ctx context.Context, method Read) (string, error) {
@@ -93,7 +93,7 @@ func (r *router) getText(ctx context.Context, path ...string) (string, error) {
 	for _, name := range path {
 		p.Elem = append(p.Elem, &gnmi.PathElem{Name: name})
 	}
-	answer, err := r.client.GetRaw(ctx, &gnmi.GetRequest{Type: gnmi.GetRequest_CONFIG, Encoding: gnmi.Encoding_ASCII, Path: []*gnmi.Path{p}})
+	answer, err := r.Client.GetRaw(ctx, &gnmi.GetRequest{Type: gnmi.GetRequest_CONFIG, Encoding: gnmi.Encoding_ASCII, Path: []*gnmi.Path{p}})
 	if status.Code(err) == codes.NotFound {
 		return "", nil
 	}
@@ -178,15 +178,15 @@ func (r *router) once(ctx context.Context, paths ...[]*gnmi.PathElem) ([]answer,
 	}
 	var last error
 	for _, e := range r.profile.Encodings {
-		if !r.client.Speaks(e) {
+		if !r.Client.Speaks(e) {
 			continue
 		}
-		notifications, err := r.client.Once(ctx, e, asked...)
+		notifications, err := r.Client.Once(ctx, e, asked...)
 		var out []answer
 		for _, n := range notifications {
 			out = append(out, answersOf(n)...)
 		}
-		if len(out) > 0 || errors.Is(lost(err), driver.ErrLost) {
+		if len(out) > 0 || errors.Is(driver.Lost(err), driver.ErrLost) {
 			return out, err
 		}
 		last = err

@@ -19,7 +19,7 @@ func (r *router) Verify(ctx context.Context, intended map[string]string) ([]driv
 	if err != nil || group.Empty() {
 		return nil, err
 	}
-	ctx = r.as(ctx)
+	ctx = r.As(ctx)
 	var out []driver.Check
 	for _, look := range []func(context.Context, junosconf.View) ([]driver.Check, error){r.overridden, r.queues, r.lsps} {
 		checks, err := look(ctx, group)
@@ -35,7 +35,7 @@ func (r *router) Verify(ctx context.Context, intended map[string]string) ([]driv
 func (r *router) group(intended map[string]string) (junosconf.View, error) {
 	t, err := junosconf.Parse(intended[junosconf.EntryPath])
 	if err != nil {
-		return junosconf.View{}, fmt.Errorf("read the intended config of %s: %w", r.name, err)
+		return junosconf.View{}, fmt.Errorf("read the intended config of %s: %w", r.Name, err)
 	}
 	return t.View().Entry("groups", junosconf.Group), nil
 }
@@ -49,8 +49,8 @@ func (r *router) queues(ctx context.Context, group junosconf.View) ([]driver.Che
 		return nil, nil
 	}
 	answers, err := r.once(ctx, []*gnmi.PathElem{{Name: "qos"}, {Name: "interfaces"}})
-	if errors.Is(lost(err), driver.ErrLost) {
-		return nil, lost(err)
+	if errors.Is(driver.Lost(err), driver.ErrLost) {
+		return nil, driver.Lost(err)
 	}
 	seen := map[string]bool{}
 	for _, a := range answers {
@@ -96,8 +96,8 @@ func (r *router) lsps(ctx context.Context, group junosconf.View) ([]driver.Check
 		{Name: "network-instances"}, {Name: "network-instance", Key: map[string]string{"name": "DEFAULT"}},
 		{Name: "mpls"}, {Name: "lsps"}, {Name: "constrained-path"}, {Name: "tunnels"},
 	})
-	if errors.Is(lost(err), driver.ErrLost) {
-		return nil, lost(err)
+	if errors.Is(driver.Lost(err), driver.ErrLost) {
+		return nil, driver.Lost(err)
 	}
 	state := map[string]string{}
 	for _, a := range answers {

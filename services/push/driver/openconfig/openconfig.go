@@ -44,13 +44,13 @@ var needed = []gnmiclient.Need{
 func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
 	c, err := o.dial(ctx, d)
 	if err != nil {
-		return nil, lost(err)
+		return nil, driver.Lost(err)
 	}
 	if err := c.Require(needed...); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("%w; it cannot be driven with OpenConfig", err)
 	}
-	return &router{name: d.Name, client: c}, nil
+	return &router{driver.CommitConfirm{Name: d.Name, Client: c}}, nil
 }
 
 func (o Opener) dial(ctx context.Context, d device.Device) (*gnmiclient.Client, error) {
@@ -60,13 +60,19 @@ func (o Opener) dial(ctx context.Context, d device.Device) (*gnmiclient.Client, 
 	return gnmiclient.DialBy(ctx, d, o.Credentials, o.Dialer)
 }
 
-type router struct {
-	name   string
-	client *gnmiclient.Client
-}
+// router is a target.
+type router struct{ driver.CommitConfirm }
 
-// Close implements driver.Driver.
-func (r *router) Close() error { return r.client.Close() }
+// Commit implements driver.Driver.
+func (r *router) Commit(ctx context.Context, as driver.Master, c driver.Commit) error {
+	req := &gnmi.SetRequest{}
+	for _, change := range c.Changes {
+		if err := addChange(req, change); err != nil {
+			return err
+		}
+	}
+	return r.Send(ctx, as, c, req)
+}
 
 // Snapshot implements driver.Driver: one Get per root, because a root without
 // data is NOT_FOUND and would fail the others (gNMI specification, section 3.3.4).
@@ -86,11 +92,11 @@ func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 		}
 		entries, err := configentry.Split(root, raw)
 		if err != nil {
-			return s, fmt.Errorf("%s: %w", r.name, err)
+			return s, fmt.Errorf("%s: %w", r.Name, err)
 		}
 		unmanaged, err := configentry.Unmanaged(root, raw)
 		if err != nil {
-			return s, fmt.Errorf("%s: %w", r.name, err)
+			return s, fmt.Errorf("%s: %w", r.Name, err)
 		}
 		maps.Copy(s.Entries, entries)
 		maps.Copy(s.Unmanaged, unmanaged)
@@ -111,21 +117,9 @@ func (r *router) Conflicts(_ context.Context, running driver.Snapshot, intended 
 
 // get is empty for a path without data, and for one this router does not implement.
 func (r *router) get(ctx context.Context, kind gnmi.GetRequest_DataType, path string) ([]byte, error) {
-	raw, err := r.client.GetJSON(ctx, kind, path)
+	raw, err := r.Client.GetJSON(ctx, kind, path)
 	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound || status.Code(err) == codes.Unimplemented {
 		return nil, nil
 	}
-	return raw, lost(err)
-}
-
-// lost marks errors after which it is unknown whether the router carried out the request.
-func lost(err error) error {
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return fmt.Errorf("%w: %w", driver.ErrLost, err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: %w", driver.ErrLost, err)
-	}
-	return err
+	return raw, driver.Lost(err)
 }

@@ -36,7 +36,7 @@ func TestARouterThatWouldKeepEveryChangeIsFoundOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &router{name: d.Name, client: c}
+	r := &router{driver.CommitConfirm{Name: d.Name, Client: c}}
 	defer r.Close()
 	if err := r.Probe(t.Context()); !errors.Is(err, driver.ErrNoCommitConfirm) {
 		t.Errorf("Probe: %v, want %v", err, driver.ErrNoCommitConfirm)

@@ -19,7 +19,7 @@ import (
 func (r *router) Verify(ctx context.Context, intended map[string]string) ([]driver.Check, error) {
 	e, err := Expect(intended)
 	if err != nil {
-		return nil, fmt.Errorf("%s: read its intended config: %w", r.name, err)
+		return nil, fmt.Errorf("%s: read its intended config: %w", r.Name, err)
 	}
 	var out []driver.Check
 	if len(e.Queues) > 0 {
@@ -83,10 +83,10 @@ func (r *router) read(ctx context.Context, path string, v any) error {
 	}
 	text, err := configentry.Canonical(raw)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", r.name, path, err)
+		return fmt.Errorf("%s: %s: %w", r.Name, path, err)
 	}
 	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return fmt.Errorf("%s: %s: %w", r.name, path, err)
+		return fmt.Errorf("%s: %s: %w", r.Name, path, err)
 	}
 	return nil
 }
