@@ -147,6 +147,7 @@ func (r *reach) begin(ctx context.Context, endpoints []string, t *tls.Config) ([
 		return nil, nil
 	}
 	r.conns, r.silent, r.left = map[string]map[*keptConn]bool{}, map[string]bool{}, map[string]bool{}
+	asks := []func(){}
 	for _, e := range endpoints {
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" { // a socket file
@@ -159,12 +160,16 @@ func (r *reach) begin(ctx context.Context, endpoints []string, t *tls.Config) ([
 		connect := func() (*grpc.ClientConn, error) {
 			return grpc.NewClient("passthrough:///"+u.Host, grpc.WithTransportCredentials(of), grpc.WithNoProxy(), again)
 		}
-		c, err := connect()
+		c, err := connect() // it dials when it is first used
 		if err != nil {
 			return nil, err
 		}
 		r.silent[u.Host] = true // until it answers
-		go r.ask(ctx, u.Host, c, connect)
+		asks = append(asks, func() { r.ask(ctx, u.Host, c, connect) })
+	}
+	// Answers are taken once all members are known: the first one may come before the last member.
+	for _, ask := range asks {
+		go ask()
 	}
 	return []grpc.DialOption{grpc.WithContextDialer(r.dial), again}, nil
 }
