@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
 func changeCreateCommand() *cobra.Command {
@@ -36,14 +39,18 @@ func changeCreateCommand() *cobra.Command {
 			if err != nil {
 				return refusal(err)
 			}
-			c, err := awaitPrediction(cmd.Context(), cmd.ErrOrStderr(), client, r.Msg.GetChange(), predictionPatience)
+			planned, err := awaitPlan(cmd.Context(), cmd.ErrOrStderr(), client, r.Msg.GetChange())
+			if err != nil {
+				return err
+			}
+			c, err := awaitPrediction(cmd.Context(), cmd.ErrOrStderr(), client, planned, predictionPatience)
 			if err != nil {
 				return err
 			}
 			if !wantJSON(cmd) {
 				printChange(cmd.OutOrStdout(), c)
 			}
-			if r.Msg.GetChange().GetState() == pushv1.State_STATE_PLANNED {
+			if planned.GetState() == pushv1.State_STATE_PLANNED {
 				return reportChange(cmd, c, c.GetState()) // it may have been approved while this command waited
 			}
 			return reportChange(cmd, c, pushv1.State_STATE_PLANNED)
@@ -55,6 +62,22 @@ func changeCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&req.Title, "title", "", "one line for lists (default: the policy's name)")
 	cmd.Flags().StringArrayVar(&splits, "split", nil, "ROUTER:PORT=PERCENT that the policy's beta queue is guaranteed there, where the policy has a split; other ports keep theirs")
 	return cmd
+}
+
+// awaitPlan follows a draft that waits for other change sets, and says for which.
+func awaitPlan(ctx context.Context, progress io.Writer, client pushv1connect.ChangeServiceClient, c *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
+	for said := ""; c.GetState() == pushv1.State_STATE_DRAFT; {
+		if why := strings.Join(c.GetNotes(), "; "); why != said {
+			said = why
+			fmt.Fprintf(progress, "change set %s is a draft: %s\n", c.GetId(), why)
+		}
+		next, err := nextLook(ctx, client, c.GetId())
+		if err != nil {
+			return nil, fmt.Errorf("wait for the plan of change set %s (which is made without this command): %w", c.GetId(), err)
+		}
+		c = next
+	}
+	return c, nil
 }
 
 // parseSplits reads ROUTER:PORT=PERCENT; a port may have colons.

@@ -105,9 +105,12 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		steps, why, err := c.still(ctx, cs)
 		switch {
 		case err != nil:
-			return c.unplanned(ctx, id, err)
+			return cs, err // planLeft plans it
+		case why != "" && len(cs.GetRepairs()) > 0:
+			return c.unplanned(ctx, id, errors.New(why)) // reconcile asks for another one, which it runs
 		case why != "":
-			return cs, nil
+			cs, _, err = c.load(ctx, id) // with its note
+			return cs, err
 		}
 		planned, err := c.planOnce(ctx, cs, steps)
 		if !errors.Is(err, errMoved) {

@@ -22,7 +22,7 @@ func (r *run) expect(ctx context.Context, m *pushv1.ChangeSet, all []*pushv1.Cha
 	if states[m.GetState()] == rollout.RollingBack {
 		return out, nil
 	}
-	planned := m.GetCreated().AsTime()
+	planned := plannedAt(m)
 	since := slices.DeleteFunc(slices.Clone(all), func(o *pushv1.ChangeSet) bool {
 		return len(o.GetHistory()) == 0 || !o.GetHistory()[len(o.GetHistory())-1].GetTime().AsTime().After(planned)
 	})

@@ -178,15 +178,16 @@ func TestAnUnreadableRecordStopsNothing(t *testing.T) {
 func TestAPolicyServiceThatHangsIsAFailedChangeSet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.plans.set("with-circuit")
+	w.plans.carry("c-1")
+	must(t, w.command([]string{"create", "day-1"}), "planned")
 	w.stop()
 	w.cfg.CallTimeout = time.Second
 	w.start()
 	w.plans.set("hanging")
-	must(t, w.command([]string{"create", "day-1"}), "failed")
-	w.plans.set("with-circuit")
-	w.plans.carry("c-1")
-	must(t, w.command([]string{"create", "day-2"}), "planned")
+	must(t, w.command([]string{"create", "day-2"}), "failed")
 	w.plans.hang()
+	w.command([]string{"use", "day-1"})
 	if text := w.command([]string{"approve", "apply"}); !strings.Contains(text, "it is unknown whether its circuits are in force") {
 		t.Errorf("applied: %s", text)
 	}

@@ -22,7 +22,7 @@ func stepsOf(all []*pushv1.ChangeSet, router string) (steps []drift.Step) {
 		if d == nil {
 			continue
 		}
-		applied := drift.Step{Change: cs.GetId(), Did: drift.Applied, Planned: cs.GetCreated().AsTime(), At: time.Unix(0, appliedAt(cs))}
+		applied := drift.Step{Change: cs.GetId(), Did: drift.Applied, Planned: plannedAt(cs), At: time.Unix(0, appliedAt(cs))}
 		ended := applied
 		ended.At = cs.GetHistory()[len(cs.GetHistory())-1].GetTime().AsTime()
 		switch s := routerStates[d.GetState()]; {
@@ -40,6 +40,17 @@ func stepsOf(all []*pushv1.ChangeSet, router string) (steps []drift.Step) {
 		}
 	}
 	return steps
+}
+
+// plannedAt is when the routers of a change set were compared with its plan, none of them in motion. It may have been
+// requested long before that.
+func plannedAt(cs *pushv1.ChangeSet) time.Time {
+	for _, t := range cs.GetHistory() {
+		if s := states[t.GetState()]; s == rollout.Planned || s == rollout.Empty {
+			return t.GetTime().AsTime()
+		}
+	}
+	return cs.GetCreated().AsTime()
 }
 
 func wasVerified(cs *pushv1.ChangeSet) bool {

@@ -48,7 +48,7 @@ func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string
 	return splitsMoved(all, m), nil
 }
 
-// supersedes compares when two plans were requested. A repair restores what was in force when it was planned, so for it
+// supersedes compares when two plans were made. A repair restores what was in force when it was planned, so for it
 // counts what was applied since on one of its routers.
 func supersedes(other, m *pushv1.ChangeSet) bool {
 	s := states[other.GetState()]
@@ -56,10 +56,9 @@ func supersedes(other, m *pushv1.ChangeSet) bool {
 		return false
 	}
 	if len(m.GetRepairs()) == 0 {
-		return other.GetCreated().AsTime().After(m.GetCreated().AsTime())
+		return plannedAt(other).After(plannedAt(m))
 	}
-	drafted := m.GetHistory()[0].GetTime().AsTime()
-	return len(sharedRouters(m, other)) > 0 && appliedAt(other) > drafted.UnixNano()
+	return len(sharedRouters(m, other)) > 0 && appliedAt(other) > plannedAt(m).UnixNano()
 }
 
 // circuitsOver returns the circuits of a plan that are no longer in force: another circuit may have their

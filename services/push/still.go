@@ -12,6 +12,9 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
+// stillEvery is the interval between two looks at all records while a draft waits.
+const stillEvery = 2 * time.Second
+
 // errMoved: a change set began on the routers of a draft while it was planned, so what was read of them may be rolled
 // back again.
 var errMoved = errors.New("a change set began on its routers meanwhile")
@@ -20,7 +23,8 @@ var errMoved = errors.New("a change set began on its routers meanwhile")
 // a router that is read before may roll back what it shows. steps are those that change sets had made by then. why is
 // what a draft still waits for after CommitTimeout; takeUpAll plans it again.
 func (c *Component) still(ctx context.Context, draft *pushv1.ChangeSet) (steps map[string]int, why string, err error) {
-	for deadline := c.now().Add(c.cfg.CommitTimeout); ; lifecycle.Pause(ctx, poll) {
+	said := ""
+	for deadline := c.now().Add(c.cfg.CommitTimeout); ; lifecycle.Pause(ctx, stillEvery) {
 		all, err := c.readable(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -31,8 +35,11 @@ func (c *Component) still(ctx context.Context, draft *pushv1.ChangeSet) (steps m
 		if why = awaited(all, c.comparedWith(draft), c.now()); why == "" {
 			return begunOn(all, c.comparedWith(draft)), "", nil
 		}
-		if err := c.noteWait(ctx, draft.GetId(), why); err != nil {
-			return nil, "", err
+		if why != said {
+			if err := c.noteWait(ctx, draft.GetId(), why); err != nil {
+				return nil, "", err
+			}
+			said = why
 		}
 		if c.now().After(deadline) {
 			return nil, why, nil

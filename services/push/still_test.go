@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/drift"
 )
 
 // awaitWait waits until the change set says that it waits for another one.
@@ -129,5 +130,30 @@ func TestWhatBeganWhileADraftWasPlanned(t *testing.T) {
 	}
 	if got := begunOn(begun(pushv1.State_STATE_DRAFT, pushv1.State_STATE_APPLYING), []string{"er"}); len(got) != 0 {
 		t.Errorf("on another router: %v", got)
+	}
+}
+
+// What ended while a draft waited is over when it is planned, however early it was requested.
+func TestAPlanIsOfTheTimeAtWhichItWasMade(t *testing.T) {
+	at := func(minute int) *timestamppb.Timestamp { return timestamppb.New(time.Unix(int64(60*minute), 0)) }
+	of := func(id string, created int, state pushv1.DeviceState, history ...*pushv1.Transition) *pushv1.ChangeSet {
+		return &pushv1.ChangeSet{
+			Id: id, Policy: "p", Created: at(created), State: history[len(history)-1].GetState(), History: history,
+			Devices: []*pushv1.DeviceChange{{Device: "wr", State: state}},
+		}
+	}
+	step := func(s pushv1.State, minute int) *pushv1.Transition {
+		return &pushv1.Transition{State: s, Time: at(minute)}
+	}
+	lost := of("c-lost", 1, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, step(pushv1.State_STATE_PLANNED, 1), step(pushv1.State_STATE_APPLYING, 1), step(pushv1.State_STATE_FAILED, 3))
+	waited := of("c-waited", 2, pushv1.DeviceState_DEVICE_STATE_CONFIRMED, step(pushv1.State_STATE_DRAFT, 2), step(pushv1.State_STATE_PLANNED, 5),
+		step(pushv1.State_STATE_APPLYING, 6), step(pushv1.State_STATE_VERIFIED, 7))
+	if _, known := drift.Relevant(stepsOf([]*pushv1.ChangeSet{lost, waited}, "wr")); known != drift.Known {
+		t.Errorf("what is in force after it is %v", known)
+	}
+	between := of("c-between", 4, pushv1.DeviceState_DEVICE_STATE_CONFIRMED, step(pushv1.State_STATE_DRAFT, 4), step(pushv1.State_STATE_PLANNED, 4),
+		step(pushv1.State_STATE_APPLYING, 4), step(pushv1.State_STATE_VERIFIED, 4))
+	if supersedes(between, waited) || !supersedes(waited, between) {
+		t.Error("the plan that was made later is outdated")
 	}
 }
