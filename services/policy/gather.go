@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -21,8 +20,9 @@ import (
 // attempts is how often a plan is begun anew where the topology changes while it is made.
 const attempts = 3
 
-// gather asks the other services for everything the compiler needs, of one topology: paths of another one would leave
-// pairs out, and a plan without them takes their rules off routers.
+// gather asks the other services for everything the compiler needs. A link that came meanwhile would leave pairs and
+// circuits out whose paths are over it, and a plan without them takes their rules off routers; all else that changes in
+// a network, and something always does, leaves nobody out wrongly.
 func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Input, error) {
 	for range attempts {
 		in := compile.Input{Policy: *p}
@@ -37,13 +37,21 @@ func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Inp
 		if err != nil {
 			return in, err
 		}
-		after.Time, after.Source = before.Time, before.Source
-		if reflect.DeepEqual(before, after) && in.Known() {
+		if in.Known() && !linkCame(before, after) {
 			return in, nil
 		}
 	}
 	return compile.Input{}, connect.NewError(connect.CodeUnavailable,
-		fmt.Errorf("nothing is planned, for the topology changed each of the %d times that it was looked at; try again when it has settled, see `millrace paths show`", attempts))
+		fmt.Errorf("nothing is planned, for links came each of the %d times that the topology was looked at; try again when it has settled, see `millrace paths show`", attempts))
+}
+
+// linkCame reports whether a topology has a link that the one before has not.
+func linkCame(before, after topo.Snapshot) bool {
+	known := map[string]bool{}
+	for _, l := range before.Links {
+		known[l.ID] = true
+	}
+	return slices.ContainsFunc(after.Links, func(l topo.Link) bool { return !known[l.ID] })
 }
 
 func (c *Component) gatherOn(ctx context.Context, snapshot topo.Snapshot, in *compile.Input) error {
