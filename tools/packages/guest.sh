@@ -33,7 +33,8 @@ mount -t tmpfs tmpfs "$1/run"
 mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup"
 mount -t bpf bpf "$1/sys/fs/bpf"
 mount --bind out/release "$1/packages"
-touch "$1/usr/lib/libchdb.so" && mount --bind "$2" "$1/usr/lib/libchdb.so"
+touch "$1/usr/lib/libchdb.so"
+mount --bind "$2" "$1/usr/lib/libchdb.so"
 ip link set lo up
 for n in 1 2; do ip link add "eth$n" type veth peer name "far$n"; ip link set "eth$n" up; ip link set "far$n" up; done
 ip address add 192.0.2.1/24 dev eth1
