@@ -8,13 +8,19 @@ const (
 	settle   = 5 * time.Second  // after the first one, however many follow
 	retry    = 5 * time.Second  // while the router differs from its configuration
 	maxRetry = 60 * time.Second // at most, doubling
+	pace     = 15 * time.Second // between looks at a router that goes on to differ while links and routes change
 	inspect  = 30 * time.Second // between checks of kernel and FRR for what other programs changed or lost
 )
 
 // agenda says when to look at the router next. A change brings that forward, and never puts it off: routes that change
-// all the time would switch the checks off.
+// all the time would switch the checks off. Nor does a change end the waiting between looks that fail: what the router
+// lacks may be lacking for ever, and each such look holds up Sets.
 type agenda struct {
 	next time.Time
+	// wait is from the last look to the next one if the last one failed, else 0.
+	wait time.Duration
+	// open is the earliest time that a change may bring the next look forward to.
+	open time.Time
 	// first and last are changes that were not looked at yet; zero: there is none.
 	first, last time.Time
 }
@@ -35,17 +41,33 @@ func (a *agenda) due() time.Time {
 	if !a.changed() {
 		return a.next
 	}
-	return earlier(a.next, earlier(a.last.Add(quiet), a.first.Add(settle)))
+	settled := earlier(a.last.Add(quiet), a.first.Add(settle))
+	return earlier(a.next, later(a.open, settled))
 }
 
-// looked ends what there was to look at, and sets when to look again.
-func (a *agenda) looked(next time.Time) { *a = agenda{next: next} }
+// looked ends what there was to look at, and sets when to look again: soon, and then less and less soon, while looks
+// fail.
+func (a *agenda) looked(now time.Time, ok bool) {
+	if ok {
+		*a = agenda{next: now.Add(inspect)}
+		return
+	}
+	wait := min(max(2*a.wait, retry), maxRetry)
+	*a = agenda{next: now.Add(wait), wait: wait, open: now.Add(min(wait, pace))}
+}
 
 // within brings the next look forward.
 func (a *agenda) within(at time.Time) { a.next = earlier(a.next, at) }
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
 		return b
 	}
 	return a

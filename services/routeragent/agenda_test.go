@@ -16,7 +16,7 @@ func TestChangesBringTheNextLookForward(t *testing.T) {
 				t.Errorf("not looked from %s to %s", last.Sub(start), at.Sub(start))
 			}
 			last = at
-			a.looked(at.Add(inspect))
+			a.looked(at, true)
 		}
 		a.change(at)
 		if due := a.due(); due.Before(at) || due.After(at.Add(quiet)) {
@@ -48,11 +48,64 @@ func TestTheNextLookWaitsUntilChangesAreOver(t *testing.T) {
 		if got := a.due().Sub(start); got != c.want {
 			t.Errorf("%s: looks at %s, want %s", name, got, c.want)
 		}
-		if a.looked(start.Add(time.Hour)); a.changed() || !a.due().Equal(start.Add(time.Hour)) {
+		if a.looked(start, true); a.changed() || !a.due().Equal(start.Add(inspect)) {
 			t.Errorf("%s: still to be looked at", name)
 		}
-		if a.within(start.Add(time.Minute)); !a.due().Equal(start.Add(time.Minute)) {
+		if a.within(start.Add(time.Second)); !a.due().Equal(start.Add(time.Second)) {
 			t.Errorf("%s: not brought forward", name)
 		}
+	}
+}
+
+// While looks fail, changes bring the next one no nearer than 15 s after the last: what is missing may be missing for
+// ever, and routes change all the time.
+func TestChangesDoNotEndTheWaitAfterLooksThatFailed(t *testing.T) {
+	end := time.Unix(1000, 0)
+	const none = -1
+	for _, c := range []struct {
+		name         string
+		failed       int
+		after        bool // another look that did not
+		change, want time.Duration
+	}{
+		{name: "none failed", change: 0, want: quiet},
+		{name: "one failed, no change", failed: 1, change: none, want: retry},
+		{name: "one failed", failed: 1, change: 0, want: retry},
+		{name: "two failed", failed: 2, change: 0, want: 10 * time.Second},
+		{name: "three failed", failed: 3, change: 0, want: pace},
+		{name: "many failed", failed: 9, change: 0, want: pace},
+		{name: "many failed, a change before 15 s", failed: 9, change: pace - quiet/2, want: pace + quiet/2},
+		{name: "many failed, a late change", failed: 9, change: 40 * time.Second, want: 41 * time.Second},
+		{name: "many failed, no change", failed: 9, change: none, want: maxRetry},
+		{name: "many failed, and then one did not", failed: 9, after: true, change: 0, want: quiet},
+	} {
+		var a agenda
+		for range c.failed {
+			a.looked(end, false)
+		}
+		if c.failed == 0 || c.after {
+			a.looked(end, true)
+		}
+		if c.change != none {
+			a.change(end.Add(c.change))
+		}
+		if got := a.due().Sub(end); got != c.want {
+			t.Errorf("%s: looks after %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestLooksThatFailAreFewWhileRoutesChangeAllTheTime(t *testing.T) {
+	at := time.Unix(1000, 0)
+	a, looks := agenda{next: at}, 0
+	for end := at.Add(10 * time.Minute); at.Before(end); at = at.Add(300 * time.Millisecond) {
+		if !a.due().After(at) {
+			a.looked(at, false)
+			looks++
+		}
+		a.change(at)
+	}
+	if looks < 35 || looks > 45 {
+		t.Errorf("%d looks in 10 minutes", looks)
 	}
 }

@@ -1,6 +1,7 @@
 package routeragent_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,4 +71,25 @@ func TestDriftAndWaitingCommitsAreState(t *testing.T) {
 	x.router.In("ip", "link", "set", "ge-b", "up")
 	x.lsps.forget() // the route went with the port
 	await.True(t, "the end of drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:true" })
+}
+
+// What the router lacks may be lacking for ever, and is looked at again and again.
+func TestTheSameDriftIsLoggedOnce(t *testing.T) {
+	x := newTarget(t)
+	x.must(t, "update / "+hntes("95"))
+	x.stop()
+	x.hide()
+	x.start()
+	for range 3 {
+		x.agent.Reconcile(t.Context())
+	}
+	if got := x.log.lines("router differs"); len(got) != 1 || !strings.Contains(got[0], "ge-b") {
+		t.Errorf("logged of one drift: %q", got)
+	}
+	x.show()
+	x.lsps.forget()
+	await.True(t, "the router has its configuration again", func() bool {
+		x.agent.Reconcile(t.Context())
+		return len(x.log.lines("router has its configuration again")) == 1
+	})
 }

@@ -173,12 +173,11 @@ func (a *Agent) self() state.Agent {
 // them (adjacency labels change when a link comes back), and repairs our objects
 // that another program changed.
 func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
-	var wait time.Duration
 	todo := agenda{next: time.Now().Add(inspect)}
 	timer := time.NewTimer(inspect)
 	defer timer.Stop()
 	for changed := a.store.Changed(); ; {
-		if a.store.Drift() != nil && wait == 0 {
+		if a.store.Drift() != nil && todo.wait == 0 {
 			todo.within(time.Now().Add(retry))
 		}
 		timer.Reset(time.Until(todo.due()))
@@ -197,35 +196,25 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 				todo.change(time.Now())
 			}
 		case <-timer.C:
-			todo.looked(time.Now().Add(a.look(ctx, todo.changed(), &wait)))
+			ok := a.look(ctx, todo.changed())
+			todo.looked(time.Now(), ok)
 		}
 	}
 }
 
-// look compares the router with its configuration, repairs it, and returns when to look next. After a change of
+// look compares the router with its configuration, repairs it, and reports whether it is right now. After a change of
 // links or routes more is needed than to compare.
-func (a *Agent) look(ctx context.Context, changed bool, wait *time.Duration) time.Duration {
+func (a *Agent) look(ctx context.Context, changed bool) bool {
 	before := a.store.Drift()
 	if !changed && before == nil && a.store.Check(ctx) == nil {
-		*wait = 0
-		return inspect
+		return true
 	}
-	next := a.again(ctx, wait)
+	ok := a.reconcile(ctx)
 	a.tellHealth()
 	if (before == nil) != (a.store.Drift() == nil) {
 		a.wake.Send() // in-sync is state that can be subscribed to
 	}
-	return next
-}
-
-// again reconciles and tells when to look next: soon, and then less and less soon, while it fails.
-func (a *Agent) again(ctx context.Context, wait *time.Duration) time.Duration {
-	if a.reconcile(ctx) {
-		*wait = 0
-		return inspect
-	}
-	*wait = min(max(2**wait, retry), maxRetry)
-	return *wait
+	return ok
 }
 
 // rewatch watches again after the kernel lost messages; nil, which never wakes, if it cannot.
@@ -242,10 +231,8 @@ func (a *Agent) rewatch(ctx context.Context) <-chan struct{} {
 }
 
 func (a *Agent) reconcile(ctx context.Context) bool {
-	err := a.store.Reconcile(ctx)
-	if err != nil {
+	if a.store.Reconcile(ctx) != nil {
 		a.metrics.reconciled.WithLabelValues("failed").Inc()
-		a.deps.Log.Warn("router differs from its configuration; will try again", "error", err)
 		return false
 	}
 	a.metrics.reconciled.WithLabelValues("ok").Inc()

@@ -123,9 +123,6 @@ func (s *Store) restore(ctx context.Context, config *tree.Node, ids intent.IDs) 
 	if misfit == nil {
 		err = s.engine.Converge(ctx, plan)
 	}
-	if err != nil {
-		s.engine.Log.Error("router differs from its configuration; will try again", "error", err)
-	}
 	s.setDrift(err)
 	s.swap(config, plan, nil)
 	s.setMisfit(misfit)

@@ -267,10 +267,18 @@ func (s *Store) swap(config *tree.Node, plan intent.Plan, p *pending) {
 	s.setPending(p)
 }
 
+// setDrift remembers what the router lacks, and logs it once, however often it is found.
 func (s *Store) setDrift(err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	before := s.drift
 	s.drift = err
+	s.mu.Unlock()
+	switch {
+	case err == nil && before != nil:
+		s.engine.Log.Info("router has its configuration again")
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		s.engine.Log.Warn("router differs from its configuration; will try again", "error", err)
+	}
 }
 
 // Drift is the difference between the router and its running configuration; nil if there is none.
