@@ -3,7 +3,7 @@ package apply
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,6 +18,7 @@ import (
 // computed from it stays in force: the carrier comes back. They are on disk, because an agent or a router may start
 // meanwhile.
 type speeds struct {
+	// file is empty where they are in memory only.
 	file string
 	mu   sync.Mutex
 	// known are bit/s by port.
@@ -40,22 +41,30 @@ func newSpeeds(dir string) *speeds {
 	return &speeds{file: filepath.Join(dir, speedsName), known: map[string]uint64{}}
 }
 
-func (s *speeds) read() error {
-	raw, err := os.ReadFile(s.file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read speeds of ports: %w", err)
-	}
-	var f speedsFile
-	if err := kernel.Decode(s.file, raw, speedsForm, &f); err != nil {
-		return fmt.Errorf("read speeds of ports: %w", err)
-	}
+// read takes over the speeds of the file. No file keeps an agent from starting, as a port with a carrier tells its speed:
+// one that cannot be read is moved aside, and one of a newer agent is left to that one.
+func (s *speeds) read(log *slog.Logger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.Copy(s.known, f.Speeds)
-	return nil
+	raw, err := os.ReadFile(s.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	var f speedsFile
+	if err == nil {
+		err = kernel.Decode(s.file, raw, speedsForm, &f)
+	}
+	switch {
+	case err == nil:
+		maps.Copy(s.known, f.Speeds)
+	case errors.Is(err, kernel.ErrNewer):
+		log.Error("the last known speeds of ports are a newer agent's, and left to it; started without them", "file", s.file)
+		s.file = ""
+	default:
+		aside := s.file + ".unreadable"
+		log.Error("the last known speeds of ports cannot be read; started without them", "file", s.file, "moved to", aside,
+			"error", errors.Join(err, os.Rename(s.file, aside)))
+	}
 }
 
 // last is the last known speed of a port; 0 if there is none.
@@ -78,7 +87,7 @@ func (s *speeds) note(port string, speed uint64) {
 func (s *speeds) save() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.late {
+	if !s.late || s.file == "" {
 		return nil
 	}
 	raw, err := json.Marshal(speedsFile{speedsForm, s.known})

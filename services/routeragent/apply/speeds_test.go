@@ -162,3 +162,41 @@ func TestAPortOfUnknownSpeedHoldsUpNothingElse(t *testing.T) {
 	d.wantRate("ge-a", "75Mbit")
 	d.wantRate("ge-b", "75Mbit")
 }
+
+// A file of speeds is no reason not to start: an agent of another version, or a power cut, may have left any.
+func TestSpeedsThatCannotBeReadKeepNoAgentFromStarting(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		kept bool // where it is, else it is moved aside
+	}{
+		"a newer form":             {`{"form":2,"speeds":{"ge-b":"100M"}}`, true},
+		"a member of a newer form": {`{"form":1,"speeds":{"ge-b":7},"media":{}}`, true},
+		"half written":             {`{"form":1,"spee`, false},
+		"empty":                    {``, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDark(t)
+			if err := d.edit("95", nil); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(d.dir, speedsName)
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d.start()
+			d.wantRate("ge-b", "95Mbit")
+			d.speed = 0
+			if err := d.edit("15", nil); err != nil {
+				t.Errorf("the speed is not known any more: %v", err)
+			}
+			is, err := os.ReadFile(path)
+			aside, _ := os.ReadFile(path + ".unreadable")
+			if c.kept && (err != nil || string(is) != c.text || aside != nil) {
+				t.Errorf("the file is %q, %v, and aside is %q", is, err, aside)
+			}
+			if !c.kept && (err != nil || string(aside) != c.text || !strings.Contains(string(is), `"ge-b":100000000`)) {
+				t.Errorf("the file is %q, %v, and aside is %q", is, err, aside)
+			}
+		})
+	}
+}
