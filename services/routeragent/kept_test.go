@@ -55,8 +55,8 @@ func (x *target) keep(files fs.FS) {
 	}
 }
 
-// An agent that finds a configuration of a newer one does not start, and leaves them and the router as they are: it forwards as
-// the newer agent has configured it. That one starts again.
+// An agent that finds a configuration of a newer one does not start, and leaves it and the router as they are: it
+// forwards as the newer agent has configured it. That one starts again.
 func TestAnAgentThatIsTooOldLeavesTheRouterAsItIs(t *testing.T) {
 	for file, edit := range map[string][2]string{"running.json": {`{"form":1,`, `{"form":2,`}, "owned.json": {`"form": 1,`, `"form": 2,`}} {
 		t.Run(file, func(t *testing.T) {

@@ -41,8 +41,8 @@ func newSpeeds(dir string) *speeds {
 	return &speeds{file: filepath.Join(dir, speedsName), known: map[string]uint64{}}
 }
 
-// read takes over the speeds of the file. No file keeps an agent from starting, as a port with a carrier tells its speed:
-// one that cannot be read is moved aside, and one of a newer agent is left to that one.
+// read takes over the speeds of the file. No file keeps an agent from starting, as a port with a carrier tells its
+// speed: one that cannot be read is moved aside, and one of a newer agent is left to that one.
 func (s *speeds) read(log *slog.Logger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
