@@ -95,6 +95,8 @@ type Configuration struct {
 	MaxExecutionTime time.Duration `yaml:"max_execution_time"`
 	// SendTimeout is how long a query's reader may leave rows waiting.
 	SendTimeout time.Duration `yaml:"send_timeout"`
+	// Failed is called while Insert waits for a server, with each attempt that fails; may be nil.
+	Failed func(table string) `yaml:"-"`
 }
 
 // DefaultConfiguration is the embedded engine under dir.
@@ -163,7 +165,7 @@ func Open(ctx context.Context, cfg Configuration) (DB, error) {
 	case len(cfg.Servers) > 0:
 		var only *server
 		only, err = openServer(ctx, cfg)
-		db = &oneServer{only}
+		db = &oneServer{only, cfg.Failed}
 	default:
 		db, err = openEmbedded(cfg)
 	}

@@ -69,7 +69,9 @@ const group = "flowstore"
 
 // Start opens the database, migrates it and subscribes to the bus.
 func (c *Component) Start(ctx context.Context) error {
-	db, err := c.open(ctx, c.cfg.Store)
+	cfg := c.cfg.Store
+	cfg.Failed = func(table string) { c.metrics.insertErrors.WithLabelValues(table).Inc() }
+	db, err := c.open(ctx, cfg)
 	if err != nil {
 		return err
 	}
