@@ -181,3 +181,30 @@ func TestAHandlerWaitsForItsInsert(t *testing.T) {
 		end()
 	})
 }
+
+// A database that stands still holds up a rebalance of the group for less than Kafka waits.
+func TestAHandlerWaitsForItsInsertWithinABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open, end := context.WithCancel(t.Context())
+		defer end()
+		c := newCommitter(Configuration{Workers: 1, MaxRows: 1}, func(ctx context.Context, _ []int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		go c.run(open)
+		ctx, cancel := context.WithTimeout(open, time.Minute)
+		defer cancel()
+		began := time.Now()
+		answer := make(chan error, 1)
+		go func() { answer <- c.store(ctx, 1, 1) }()
+		const rebalance, commit = time.Minute, 4 * time.Second
+		select {
+		case err := <-answer:
+			if waited := time.Since(began) - time.Minute; !errors.Is(err, context.DeadlineExceeded) || waited <= 0 || waited+commit >= rebalance {
+				t.Errorf("the handler answers %v, %s after its context has ended", err, waited)
+			}
+		case <-time.After(time.Hour):
+			t.Error("the handler waits for its insert for an hour")
+		}
+	})
+}
