@@ -22,6 +22,8 @@ const (
 	// endAtStop is the same once the insert's context has ended. The flow store lets its bus run empty for 10 s of the
 	// 15 s that it has to stop.
 	endAtStop = 3 * time.Second
+	// stillRuns is the code of the answer that a statement cannot be ended where it is now (CANNOT_KILL).
+	stillRuns = 380
 	// endPause is between two attempts.
 	endPause = 200 * time.Millisecond
 )
@@ -41,7 +43,8 @@ func (s *oneServer) Insert(ctx context.Context, b Batch) error {
 }
 
 // settle returns once an insert has ended. A server that is away is waited for, since it would take no other insert
-// either. One that answers and refuses is not: what lacks then is a right, and the table would never be written again.
+// either, and so is one that says that the insert still runs. One that refuses for long is not: what lacks then is a
+// right, and the table would never be written again.
 func (s *oneServer) settle(ctx context.Context, id, table string) {
 	refused := time.Now().Add(endTimeout)
 	for attempt := 1; ; attempt++ {
@@ -56,7 +59,7 @@ func (s *oneServer) settle(ctx context.Context, id, table string) {
 			slog.Warn("an insert has no answer, and cannot be ended at the server; trying again", "table", table, "query_id", id, "error", err)
 		}
 		var answer *clickhouse.Exception
-		if errors.As(err, &answer) && time.Now().After(refused) {
+		if errors.As(err, &answer) && answer.Code != stillRuns && time.Now().After(refused) {
 			slog.Error("the server does not end an insert without an answer, and rows may be stored twice: may the user SELECT from system.processes?",
 				"table", table, "query_id", id, "error", err)
 			return

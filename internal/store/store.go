@@ -96,7 +96,7 @@ type Configuration struct {
 	// SendTimeout is how long a query's reader may leave rows waiting.
 	SendTimeout time.Duration `yaml:"send_timeout"`
 	// Failed is called while Insert waits for a server, with each attempt that fails; may be nil.
-	Failed func(table string) `yaml:"-"`
+	Failed func(table string) `yaml:"-" json:"-"`
 }
 
 // DefaultConfiguration is the embedded engine under dir.

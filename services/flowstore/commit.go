@@ -40,14 +40,14 @@ func newCommitter[T any](cfg Configuration, insert func(context.Context, []T) er
 	}
 }
 
-// handover is how long an insert may go on after its message goes to another replica. Kafka gives the members of a group
-// 60 s to let go of their partitions, and its client commits for up to 4 s of them: a database that stands still must
-// not hold up the whole group, which would then take this member for dead and give the message away all the same.
+// handover is how long an insert may go on after its message goes to another replica. Kafka gives the members of a
+// group 60 s to let go of their partitions, and its client commits for up to 4 s of them: a database that stands still
+// must not hold up the whole group, which would then take this member for dead and give the message away all the same.
 const handover = 30 * time.Second
 
-// store returns once item is in the database, or its insert has failed. ctx ends the wait until an insert begins. It does
-// not end the insert, which goes on until run ends: while it does, no other replica may begin with the message, so it is
-// waited for, for as long as handover.
+// store returns once item is in the database, or its insert has failed. ctx ends the wait until an insert begins. It
+// does not end the insert, which goes on until run ends: while it does, no other replica may begin with the message, so
+// it is waited for, for as long as handover.
 func (c *committer[T]) store(ctx context.Context, item T, rows int) error {
 	p := pending[T]{item, rows, make(chan error, 1)}
 	select {

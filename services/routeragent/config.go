@@ -93,7 +93,7 @@ const (
 
 // DefaultConfiguration is what agent.yaml need not say.
 func DefaultConfiguration() Configuration {
-	return Configuration{Listen: "127.0.0.1:9339", DataDir: "/var/lib/millrace/agent", Memory: defaultMemory, SetsPerSecond: defaultSets}
+	return Configuration{Listen: "127.0.0.1:9339", DataDir: "/var/lib/millrace-agent", Memory: defaultMemory, SetsPerSecond: defaultSets}
 }
 
 // Load reads agent.yaml. Unknown keys are errors; relative file names start at its folder.

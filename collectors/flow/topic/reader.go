@@ -190,6 +190,9 @@ func (s *session) turns(ctx context.Context) error {
 		}
 		err := s.turn(ctx)
 		s.client.AllowRebalance()
+		if ctx.Err() != nil {
+			return nil // what failed may have failed for that
+		}
 		s.tell(cmp.Or(away, err))
 		if s.again = err != nil; s.again {
 			lifecycle.Pause(ctx, minRetry)

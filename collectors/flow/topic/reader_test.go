@@ -68,3 +68,53 @@ func TestRefusedGroup(t *testing.T) {
 		t.Errorf("the log has the refusal %d times, want it once, and once that it is over:\n%s", n, log.String())
 	}
 }
+
+// A stop is no fault of the topic: the collector tells of the hour under way when its readers have ended.
+func TestAStopIsNoFault(t *testing.T) {
+	broker := kafka.Start(t)
+	if _, err := broker.Admin(t).CreateTopic(t.Context(), 1, 1, nil, "flows"); err != nil {
+		t.Fatal(err)
+	}
+	cfg := bus.DefaultKafkaConfiguration()
+	cfg.Brokers = []string{broker.Addr}
+	client, err := cfg.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := kgo.NewClient(append(client, kgo.UnknownTopicRetries(-1))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	taking, turns := make(chan struct{}), 0
+	r := NewReader(Configuration{
+		Topic: "flows", Group: "flow@flows", Client: client, Most: 100, Wait: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Take: func(ctx context.Context, _ []Range) error {
+			if turns++; turns == 1 {
+				return nil
+			}
+			close(taking)
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	})
+	var loops lifecycle.Loops
+	loops.Start(t.Context())
+	loops.Go(r.Run)
+	write := func() {
+		t.Helper()
+		if err := writer.ProduceSync(t.Context(), &kgo.Record{Topic: "flows", Value: []byte("one")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	await.True(t, "the topic is read", r.Reading)
+	write()
+	await.Value(t, "a turn under way", taking)
+	if err := loops.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Reading() {
+		t.Error("the topic counts as not read because the collector stops")
+	}
+}
