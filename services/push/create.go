@@ -214,9 +214,13 @@ func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policy
 	return r.Msg, c.deps.Inventory.Devices, nil
 }
 
-// planningTime is how long the policy service may take, which plans every router: CallTimeout for each 16 of them.
+// policyTime is how long the policy service may take for an answer. A replica that stands still is found after 10 s
+// (internal/rpc), and the request then goes on at another one: half a minute by default is enough for both.
+func (c *Component) policyTime() time.Duration { return 3 * c.cfg.CallTimeout }
+
+// planningTime is policyTime for each 16 routers, because one plan is about all of them.
 func (c *Component) planningTime() time.Duration {
-	return c.cfg.CallTimeout * time.Duration(1+len(c.deps.Inventory.Devices)/parallelRouters)
+	return c.policyTime() * time.Duration(1+len(c.deps.Inventory.Devices)/parallelRouters)
 }
 
 // unplanned ends a draft, unless the process is ending: then the draft stays, and is planned at the next start.

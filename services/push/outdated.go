@@ -67,7 +67,7 @@ func (c *Component) circuitsOver(ctx context.Context, m *pushv1.ChangeSet) (stri
 	if len(m.GetCircuits()) == 0 {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.policyTime())
 	defer cancel()
 	r, err := c.deps.Policy.Circuits(ctx, connect.NewRequest(&policyv1.CircuitsRequest{}))
 	if err != nil {
