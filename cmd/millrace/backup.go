@@ -26,7 +26,7 @@ func backupCommand() *cobra.Command {
 		Long: `Writes etcd (pairs, change sets, weights; as of one revision) and the tables of
 ClickHouse into a new folder, with checksums. Embedded stores have one process at
 a time: stop the control plane first. Servers are read while it runs.`,
-		Example: "  millrace backup --config /etc/millrace/millrace.yaml /var/backups/millrace-2026-07-01",
+		Example: "  runuser -u millrace -- millrace backup --config /etc/millrace/millrace.yaml /var/backups/millrace/2026-07-01",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStores(cmd.Context(), file, true, func(s backup.Stores) error {
@@ -53,7 +53,7 @@ compared every file with its checksum and looked at both stores. The stores of
 before and after may be embedded or servers, independently. Stop the control
 plane first. A restore that is interrupted leaves a mark in both stores: nothing
 starts with them until it is run again with --force.`,
-		Example: "  millrace restore --config /etc/millrace/millrace.yaml /var/backups/millrace-2026-07-01",
+		Example: "  runuser -u millrace -- millrace restore --config /etc/millrace/millrace.yaml /var/backups/millrace/2026-07-01",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStores(cmd.Context(), file, false, func(s backup.Stores) error {

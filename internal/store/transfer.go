@@ -95,7 +95,7 @@ func Clear(ctx context.Context, db DB) error {
 	return nil
 }
 
-// Count is how many rows a table has.
+// Count is how many rows a table has, or a query in parentheses, with args for its placeholders.
 func Count(ctx context.Context, db DB, table string, args ...any) (n uint64, err error) {
 	rows, err := db.Query(ctx, "SELECT count() FROM "+table, args...)
 	if err != nil {

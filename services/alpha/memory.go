@@ -131,17 +131,14 @@ func (m memory) sweep(ctx context.Context, r remembered) error {
 	if err != nil {
 		return err
 	}
-	over := map[string]bool{r.generation.GetId(): false}
+	over := map[string]bool{}
 	for _, e := range entries {
 		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, keyPairs), "/")
-		if _, known := over[id]; !known && e.Revision < r.revision {
+		if id != r.generation.GetId() && e.Revision < r.revision {
 			over[id] = true
 		}
 	}
-	for id, is := range over {
-		if !is {
-			continue
-		}
+	for id := range over {
 		if err := m.store.DeleteBelow(ctx, keyPairs+id+"/", keyCurrent, r.revision); errors.Is(err, state.ErrConflict) {
 			return nil // another run has put its pairs in force, and sweeps
 		} else if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,28 +34,24 @@ func (c *Component) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var fresh, within []*going
+	var asked []*going
 	var errs []error
 	for i := range due {
 		g := &due[i]
 		if g.stored == nil {
-			found, err := c.adopt(ctx, g)
-			if err != nil {
+			if err := c.adopt(ctx, g); err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			if !found {
-				fresh = append(fresh, g)
-				continue
-			}
 		}
-		if g.stored.GetCircuit() != "" {
-			within = append(within, g)
+		if g.stored == nil || g.stored.GetCircuit() != "" {
+			asked = append(asked, g)
 			continue
 		}
 		errs = append(errs, c.storeNow(ctx, g, force))
 	}
-	for _, g := range c.look(ctx, fresh, within) {
+	c.look(ctx, asked)
+	for _, g := range asked {
 		was := g.stored.GetState()
 		if err := c.storeNow(ctx, g, force); err != nil {
 			errs = append(errs, err)
@@ -73,40 +68,40 @@ func (c *Component) flush(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// adopt takes over a pair that another replica, or this one before it was restarted, has found already.
-func (c *Component) adopt(ctx context.Context, g *going) (found bool, err error) {
+// adopt takes over a pair that another replica, or this one before it was restarted, has found already; if none has, it
+// stays without what is stored.
+func (c *Component) adopt(ctx context.Context, g *going) error {
 	m := &alphav1.AlphaNow{}
 	revision, err := c.deps.State.Get(ctx, keyNow+g.pair.Key.ID(), m)
 	if errors.Is(err, state.ErrNotFound) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	g.revision = revision
 	if c.over(m) {
-		return false, nil // nobody has swept it
+		return nil // nobody has swept it
 	}
 	stored, err := pairFromProto(m.GetPair())
 	if err != nil {
-		return false, fmt.Errorf("stored pair %s: %w", m.GetPair().GetId(), err)
+		return fmt.Errorf("stored pair %s: %w", m.GetPair().GetId(), err)
 	}
 	g.stored, g.pair = m, c.watch.join(c.cfg.Rule, g.pair, online.Pair{
 		Pair: stored, Began: m.GetBegan().AsTime(), Last: m.GetLast().AsTime(), Certain: m.GetCertain(), Missed: m.GetMissedBytes(),
 	})
-	return true, nil
+	return nil
 }
 
 // look finds out what is beside pairs that are new, and beside those of which a flow is within no circuit any more:
-// their routers' ports, and the circuits they are within. It returns all that it was given.
-func (c *Component) look(ctx context.Context, fresh, within []*going) []*going {
-	all := slices.Concat(fresh, within)
-	if len(all) == 0 {
-		return nil
+// their routers' ports, and the circuits they are within.
+func (c *Component) look(ctx context.Context, pairs []*going) {
+	if len(pairs) == 0 {
+		return
 	}
-	circuits, said := c.withinCircuits(ctx, all)
+	circuits, said := c.withinCircuits(ctx, pairs)
 	ports := map[string][]*alphav1.PortNow{}
-	for _, g := range all {
+	for _, g := range pairs {
 		circuit := circuits[g.pair.Key.ID()]
 		if g.stored.GetCircuit() != "" && (circuit != "" || !said) {
 			continue // as it was; where services/circuits does not answer, a circuit is not over
@@ -124,7 +119,6 @@ func (c *Component) look(ctx context.Context, fresh, within []*going) []*going {
 		}
 		g.stored.Router, g.stored.Ports = d.Name, ports[d.Name]
 	}
-	return all
 }
 
 // withinCircuits has the circuit of each pair, by id, all flows of which arrive within one, and reports whether

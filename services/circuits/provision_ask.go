@@ -69,7 +69,8 @@ func (p *provisioner) claim(ctx context.Context, c provision.Circuit, name strin
 	return claimed, err
 }
 
-// askFor bounds one request for a change set, which is answered when it is planned.
+// askFor bounds one request for a change set, which is answered when it is planned, or a draft that
+// waits for others.
 const askFor = time.Minute
 
 // create requests a change set, while rounds go on. Whether it was made the next round sees.

@@ -181,14 +181,8 @@ func TestACanaryNeedsCounters(t *testing.T) {
 // A canary that is watched may be rolled back: what is planned meanwhile has it as it was before.
 func TestWhatIsPlannedDuringTheWatchHasTheCanaryAsItWas(t *testing.T) {
 	w, _ := watching(t)
-	first, canary := w.id, w.record().GetCanary()
-	must(t, w.command([]string{"draft", "day-2"}), "draft")
-	w.awaitWait(first)
-	w.id = first
-	must(t, w.command([]string{"abort"}), "")
-	must(t, w.command([]string{"await", "rolled-back"}), "rolled-back")
-	w.command([]string{"use", "day-2"})
-	must(t, w.command([]string{"await", "planned"}), "planned")
+	canary := w.record().GetCanary()
+	w.plannedAfter(w.id)
 	if deviceOf(w.record(), canary) == nil {
 		t.Errorf("day-2 has no part for %s", canary)
 	}

@@ -102,7 +102,7 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		if err != nil || states[cs.GetState()] != rollout.Draft {
 			return cs, err
 		}
-		steps, why, err := c.still(ctx, cs)
+		steps, why, err := c.atRest(ctx, cs)
 		switch {
 		case err != nil:
 			return cs, err // planLeft plans it
@@ -127,7 +127,7 @@ func (c *Component) planOnce(ctx context.Context, cs *pushv1.ChangeSet, steps ma
 	return planned, err
 }
 
-// planDraft plans a draft whose routers were still at these steps.
+// planDraft plans a draft whose routers were at rest when change sets had made these steps.
 func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps map[string]int) (*pushv1.ChangeSet, error) {
 	id, requested, draft := cs.GetId(), cs.GetSplits(), cs
 	plan, routers, planErr := c.intended(ctx, cs)

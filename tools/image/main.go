@@ -21,13 +21,16 @@ func main() {
 	log.SetPrefix("image: ")
 	o := options{}
 	flag.StringVar(&o.root, "root", "", "folder with the root file system")
-	flag.StringVar(&o.tag, "tag", "millrace:latest", "name and tag of the image")
+	flag.StringVar(&o.tag, "tag", "", "name and tag of the image")
 	flag.StringVar(&o.version, "version", "", "version, for the image's labels")
 	flag.StringVar(&o.commit, "commit", "", "commit, for the image's labels")
 	flag.StringVar(&o.platform, "platform", "amd64", "processor: amd64 or arm64")
 	flag.StringVar(&o.output, "output", "", "archive to write")
 	date := flag.String("date", "", "time of everything in the image, RFC 3339: the commit's")
 	flag.Parse()
+	if o.tag == "" {
+		log.Fatal("--tag is missing: such as millrace:0.1.0, which the chart asks for")
+	}
 	var err error
 	if o.date, err = time.Parse(time.RFC3339, *date); err != nil {
 		log.Fatalf("--date: %v", err)

@@ -65,9 +65,6 @@ func (a *announced[K]) expire(before int64) (expired int) {
 // only is the rate that all announcements agree on, which then also holds for
 // records that name no sampler; 0 where they differ.
 func (a *announced[K]) only() uint64 {
-	if len(a.rates) == 0 {
-		return 0
-	}
 	var rate uint64
 	for _, one := range a.rates {
 		if rate != 0 && one.rate != rate {

@@ -1,8 +1,8 @@
-// Package apply brings this router to a plan, whole or not at all, and keeps the
-// running configuration.
+// Package apply brings this router to a plan, and keeps the running configuration. An edit is applied whole or not at
+// all; a rollback, a start or a repair as far as the router can, and what it lacks is drift.
 //
 // In: edits of the configuration tree, commit-confirm requests. Out: kernel and
-// FRR in the new state, or in the old one with an error; a journal on disk.
+// FRR in the new state, or in the old one with an error; drift; a journal on disk.
 // Next: services/routeragent/gnmi, which answers the client.
 package apply
 
@@ -47,7 +47,7 @@ type Engine struct {
 	noLSPs bool
 	// labels are the label stacks of the LSPs, as last resolved.
 	labels map[string][]uint32
-	// made are the LSPs in FRR after the last Converge; nil if it failed.
+	// made are the LSPs in FRR after the last Converge, or Change that made them; nil if it failed.
 	made *[]intent.Tunnel
 }
 

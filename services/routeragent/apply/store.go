@@ -15,9 +15,10 @@ import (
 
 // Configuration of a Store.
 type Configuration struct {
-	// Dir holds the journal.
+	// Dir holds the journal, and the last known speeds of ports.
 	Dir string
-	// Hardware tells speed and buffer of interfaces.
+	// Hardware finds interfaces, with speed 0 where it is unknown now, and buffer 0 where none is given:
+	// Store.Hardware fills both in.
 	Hardware intent.Hardware
 	// Interfaces lists the names a configuration may refer to.
 	Interfaces func() []string
@@ -220,9 +221,12 @@ func (s *Store) judge(candidate *tree.Node, ids intent.IDs) (*tree.Node, intent.
 // refuseToLeaveOut refuses what a change would ask for in vain. What the running configuration lacks already is no
 // reason to refuse a change of something else.
 func (s *Store) refuseToLeaveOut(next intent.Plan) error {
+	if s.fits() != nil {
+		return nil // the running configuration has no plan to compare with
+	}
 	_, running := s.Running()
 	for _, path := range slices.Sorted(maps.Keys(next.LeftOut)) {
-		if running.LeftOut[path] == nil && s.fits() == nil {
+		if running.LeftOut[path] == nil {
 			return next.LeftOut[path]
 		}
 	}

@@ -29,9 +29,9 @@ func (c *compiler) readClassifiers() error {
 		if len(bound) == 0 {
 			continue
 		}
-		name := interfaceName(e)
-		if _, ok := c.hardware(name); !ok {
-			return invalid(e.path, "this router has no interface %s", name)
+		name, _, err := c.boundInterface(e)
+		if err != nil {
+			return err
 		}
 		if _, twice := c.bindings[name]; twice {
 			return invalid(e.path+"/input/classifiers", "interface %s has a forwarding policy or classifiers already; OpenConfig allows one or the other", name)

@@ -32,10 +32,9 @@ func (c *compiler) readPolicers() error {
 			continue
 		}
 		where := e.path + "/input/scheduler-policy/config/name"
-		port := interfaceName(e)
-		in, ok := c.hardware(port)
-		if !ok {
-			return invalid(e.path, "this router has no interface %s", port)
+		port, in, err := c.boundInterface(e)
+		if err != nil {
+			return err
 		}
 		policy, ok := c.policerPolicies[name]
 		if !ok {

@@ -176,9 +176,9 @@ func (c *compiler) readBindings() error {
 		if policy == "" {
 			continue
 		}
-		name := interfaceName(e)
-		if _, ok := c.hardware(name); !ok {
-			return invalid(e.path, "this router has no interface %s", name)
+		name, _, err := c.boundInterface(e)
+		if err != nil {
+			return err
 		}
 		if _, ok := c.policies[policy]; !ok {
 			return invalid(e.path+"/config/apply-forwarding-policy", "policy %q has no rules", policy)

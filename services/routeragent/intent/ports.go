@@ -19,7 +19,7 @@ func (c *compiler) readPorts() error {
 			}
 			continue
 		}
-		name, out, err := c.outputInterface(e)
+		name, out, err := c.boundInterface(e)
 		if err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func (c *compiler) leaveOut(path, port string) {
 	c.leftOut[path] = invalid(path, "the port speed of interface %s is unknown; give it in agent.yaml under interfaces", port)
 }
 
-// outputInterface finds the interface of a scheduler.
-func (c *compiler) outputInterface(e view) (string, Interface, error) {
+// boundInterface finds the interface that an entry is bound to.
+func (c *compiler) boundInterface(e view) (string, Interface, error) {
 	name := interfaceName(e)
 	i, ok := c.hardware(name)
 	if !ok {

@@ -27,19 +27,13 @@ func (k *Kernel) held(name string) (held, error) {
 	if h.classes, err = k.conn.classes(h.index); err != nil {
 		return h, err
 	}
-	h.root = rootOf(h.qdiscs)
-	h.generation = h.root.generation()
-	return h, nil
-}
-
-// rootOf is the root of an interface's qdiscs; Kind "" where the kernel's default is in place.
-func rootOf(qdiscs []tcObject) (found tcObject) {
-	for _, q := range qdiscs {
+	for _, q := range h.qdiscs {
 		if q.Parent == root && q.Handle != 0 {
-			found = q
+			h.root = q
 		}
 	}
-	return found
+	h.generation = h.root.generation()
+	return h, nil
 }
 
 // generation is that of our tree whose root this is; -1 if it is not ours.

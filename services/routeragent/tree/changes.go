@@ -44,7 +44,6 @@ func (c *changes) along(at Path, a, b *Node, rest []Elem) {
 
 func (c *changes) between(at Path, a, b *Node) {
 	switch {
-	case a == b:
 	case b == nil:
 		c.lost(at, a)
 	case b.Members == nil:

@@ -46,7 +46,7 @@ type Past struct {
 	// Share is what beta is guaranteed, since when: zero, where no change set moved it.
 	Share int
 	Since time.Time
-	// Steps are the shares that it had, oldest first; none: Share since ever, as far as is known.
+	// Steps are the shares that it had, oldest first; none: Share, since Since.
 	Steps []Step
 	// Asked are the moves of the last 24 hours that were requested, oldest first, whatever became of them.
 	Asked []time.Time

@@ -12,19 +12,19 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// stillEvery is the interval between two looks at all records while a draft waits.
-const stillEvery = 2 * time.Second
+// restEvery is the interval between two looks at all records while a draft waits.
+const restEvery = 2 * time.Second
 
 // errMoved: a change set began on the routers of a draft while it was planned, so what was read of them may be rolled
 // back again.
 var errMoved = errors.New("a change set began on its routers meanwhile")
 
-// still waits until no change set is in motion on the routers of a draft, and none may have left a commit pending:
+// atRest waits until no change set is in motion on the routers of a draft, and none may have left a commit pending:
 // a router that is read before may roll back what it shows. steps are those that change sets had made by then. why is
 // what a draft still waits for after CommitTimeout; takeUpAll plans it again.
-func (c *Component) still(ctx context.Context, draft *pushv1.ChangeSet) (steps map[string]int, why string, err error) {
+func (c *Component) atRest(ctx context.Context, draft *pushv1.ChangeSet) (steps map[string]int, why string, err error) {
 	said := ""
-	for deadline := c.now().Add(c.cfg.CommitTimeout); ; lifecycle.Pause(ctx, stillEvery) {
+	for deadline := c.now().Add(c.cfg.CommitTimeout); ; lifecycle.Pause(ctx, restEvery) {
 		all, err := c.readable(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -103,7 +103,7 @@ func begunOn(all []*pushv1.ChangeSet, routers []string) map[string]int {
 	return out
 }
 
-// unmoved fails if a change set has gone on, since still, on the routers of a draft: each is recorded before anything
+// unmoved fails if a change set has gone on, since atRest, on the routers of a draft: each is recorded before anything
 // of it is sent.
 func (c *Component) unmoved(ctx context.Context, draft *pushv1.ChangeSet, steps map[string]int) error {
 	all, err := c.readable(ctx)

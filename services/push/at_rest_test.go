@@ -22,27 +22,39 @@ func (w *world) awaitWait(other string) {
 	}
 }
 
-// What routers show while a change set is under way may be rolled back a moment later, so it is no running config to
-// compare with.
-func TestAChangeSetIsPlannedWhenOthersHaveEnded(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// underWay has a change set whose LSPs on wr stay down, so that it waits there for its verification.
+func underWay(t *testing.T) (w *world, first string) {
+	t.Helper()
+	w = newWorld(t)
 	w.command([]string{"patient"})
 	w.command([]string{"fault", "wr", "tunnels-down"})
 	must(t, w.command([]string{"create", "day-1"}), "planned")
 	must(t, w.command([]string{"approve", "apply"}), "")
-	first := w.id
 	w.command([]string{"await-router", "wr", "applied"})
+	return w, w.id
+}
+
+// plannedAfter requests day-2 while the first one is under way, and has that rolled back.
+func (w *world) plannedAfter(first string) {
+	w.t.Helper()
+	must(w.t, w.command([]string{"draft", "day-2"}), "draft")
+	w.awaitWait(first)
+	w.id = first
+	must(w.t, w.command([]string{"abort"}), "")
+	must(w.t, w.command([]string{"await", "rolled-back"}), "rolled-back")
+	w.command([]string{"use", "day-2"})
+	must(w.t, w.command([]string{"await", "planned"}), "planned")
+}
+
+// What routers show while a change set is under way may be rolled back a moment later, so it is no running config to
+// compare with.
+func TestAChangeSetIsPlannedWhenOthersHaveEnded(t *testing.T) {
+	t.Parallel()
+	w, first := underWay(t)
 	for _, router := range []string{"er", "cr"} {
 		w.command([]string{"await-checks", router})
 	}
-	must(t, w.command([]string{"draft", "day-2"}), "draft")
-	w.awaitWait(first)
-	w.id = first
-	must(t, w.command([]string{"abort"}), "")
-	must(t, w.command([]string{"await", "rolled-back"}), "rolled-back")
-	w.command([]string{"use", "day-2"})
-	must(t, w.command([]string{"await", "planned"}), "planned")
+	w.plannedAfter(first)
 	if d := w.record().GetDevices(); len(d) != 3 {
 		t.Errorf("%d routers differ from the plan, want all three", len(d))
 	}
@@ -51,13 +63,7 @@ func TestAChangeSetIsPlannedWhenOthersHaveEnded(t *testing.T) {
 // A draft that has waited for commit_timeout is left, and planned later.
 func TestADraftThatWaitsForLongIsPlannedLater(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.command([]string{"patient"})
-	w.command([]string{"fault", "wr", "tunnels-down"})
-	must(t, w.command([]string{"create", "day-1"}), "planned")
-	must(t, w.command([]string{"approve", "apply"}), "")
-	first := w.id
-	w.command([]string{"await-router", "wr", "applied"})
+	w, first := underWay(t)
 	must(t, w.command([]string{"draft", "day-2"}), "draft")
 	w.awaitWait(first)
 	w.passed.Add(int64(w.cfg.CommitTimeout + time.Second))
