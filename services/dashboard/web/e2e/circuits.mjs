@@ -76,6 +76,32 @@ export const circuitScenarios = [
     },
   },
   {
+    name: "a circuit that is kept off routers says so, and is let onto them",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        await page.getByLabel("Search circuits").fill("kept off");
+        const row = page.getByTestId("circuit");
+        await until("no other circuit", row.nth(1).waitFor({ state: "detached" }));
+        await row.first().getByRole("button").click();
+        const detail = page.getByTestId("circuit-detail");
+        await until("what that means", detail.getByText("it is kept off routers until").waitFor());
+        await detail.getByRole("button", { name: "Activate" }).click();
+        await page.getByLabel("Your name").fill("m.chen");
+        await page.getByRole("button", { name: "Yes, activate" }).click();
+        await until(
+          "it is not any more",
+          detail.getByText("it is kept off routers until").waitFor({ state: "detached" }),
+        );
+        await until(
+          "nothing to activate",
+          detail.getByRole("button", { name: "Activate" }).waitFor({ state: "detached" }),
+        );
+      });
+    },
+  },
+  {
     name: "a request that does not fit says what is in the way, and an offer that is taken is booked",
     flags: [],
     play: async ({ url }) => {
