@@ -271,6 +271,7 @@ IMAGE ?= millrace:$(shell sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/helm/mill
 
 .PHONY: image
 image: build ## Write the container image to out/image/millrace.tar (docker load, ctr images import)
+	@PATH="$(GO_DIR):$$PATH" go build -tags static -ldflags "-s -w" -o bin/millrace-static ./cmd/millrace
 	@PATH="$(GO_DIR):$$PATH" deploy/image/rootfs.sh out/image/rootfs
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/image --root out/image/rootfs --output out/image/millrace.tar --tag $(IMAGE) \
 		--date "$$(git log -1 --format=%cI)" --commit "$$(git rev-parse HEAD)" --version "$$(bin/millrace version --short)"

@@ -5,10 +5,12 @@ cd "$(dirname "$0")/../.."
 out=${1:?usage: rootfs.sh FOLDER}
 
 rm -rf "$out"
-mkdir -p "$out"/{usr/bin,usr/lib/millrace,etc/millrace/policies,etc/ssl/certs,var/lib/millrace,tmp}
+mkdir -p "$out"/{usr/bin,usr/lib/millrace,usr/lib/millrace-agent,etc/millrace/policies,etc/ssl/certs,var/lib/millrace,tmp}
 chmod 1777 "$out/tmp"
 binary=${MILLRACE_BINARY:-bin/millrace}
 cp "$binary" "$out/usr/bin/millrace"
+# The agents run in a container of FRR's image, whose C library may be another one.
+cp "${MILLRACE_STATIC:-bin/millrace-static}" "$out/usr/lib/millrace-agent/millrace"
 cp "$MILLRACE_LIBCHDB" "$out/usr/lib/millrace/"
 cp policies/*.yaml "$out/etc/millrace/policies/"
 cp deploy/image/millrace.yaml "$out/etc/millrace/"

@@ -20,7 +20,7 @@ var layers = []func(name string) bool{
 }
 
 func changes(name string) bool {
-	return name == "usr/bin/millrace" || name == "etc/millrace" || strings.HasPrefix(name, "etc/millrace/")
+	return name == "usr/bin/millrace" || strings.HasPrefix(name, "usr/lib/millrace-agent") || name == "etc/millrace" || strings.HasPrefix(name, "etc/millrace/")
 }
 
 // writeLayer writes the files of a folder that belong to a layer, as a compressed archive. Folders are in the layer of

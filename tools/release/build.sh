@@ -31,7 +31,7 @@ done
 if [ "${1:-}" = packages ]; then ls -l "$out"; exit; fi
 
 ARCH=amd64 nfpm package -f deploy/packages/millrace-engine.nfpm.yaml -p deb -t "$out"
-MILLRACE_BINARY=$out/millrace deploy/image/rootfs.sh out/image/rootfs
+MILLRACE_BINARY=$out/millrace MILLRACE_STATIC=$out/millrace-linux-amd64 deploy/image/rootfs.sh out/image/rootfs
 go run ./tools/image --root out/image/rootfs --output "$out/millrace-image-amd64.tar" --tag "millrace:${version/+/.}" \
   --date "$(git log -1 --format=%cI)" --commit "$(git rev-parse HEAD)" --version "$version"
 awk '/^## /{n++} n==1' CHANGELOG.md > "$out/CHANGES.md"

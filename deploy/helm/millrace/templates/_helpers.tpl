@@ -304,6 +304,7 @@ key: {{ .folder }}/tls.key
 {{- end }}
 {{- end }}
 {{- include "millrace.checkParts" . }}
+{{- include "millrace.checkAgents" . }}
 {{- with ternary "" (dig "limits" "memory" "" .Values.resources) .Values.parts.enabled }}
 {{- $go := default (ternary "3043MiB" "2463MiB" (gt (len $.Values.kafka.brokers) 0)) $.Values.goMemLimit }}
 {{- $engine := ternary 0 (int64 $.Values.clickhouse.maxServerMemory) (gt (len $.Values.clickhouse.servers) 0) }}

@@ -1,0 +1,103 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/millrace/millrace/services/peagent"
+	"github.com/millrace/millrace/services/routeragent"
+)
+
+const agents = "testdata/values/agents.yaml"
+
+// The agents take what the chart writes for each node.
+func TestAgentsTakeTheirConfiguration(t *testing.T) {
+	out, err := render(t, "--values", agents, "--show-only", "templates/agents.yaml")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	load := map[string]func(file string) (name string, err error){
+		"millrace-router-agent": func(file string) (string, error) { c, err := routeragent.Load(file); return c.Name, err },
+		"millrace-pe-agent":     func(file string) (string, error) { c, err := peagent.Load(file); return c.PE.String(), err },
+	}
+	var taken []string
+	for _, text := range strings.Split(out, "\n---\n") {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Data     map[string]string
+		}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range o.Data {
+			path := filepath.Join(t.TempDir(), file)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			name, err := load[o.Metadata.Name](path)
+			if err != nil {
+				t.Errorf("%s: %v\n%s", o.Metadata.Name, err, text)
+			}
+			taken = append(taken, file+" "+name)
+		}
+	}
+	if got := fmt.Sprint(len(taken), taken); len(taken) != 3 || !strings.Contains(got, "wr.example.net.yaml WR") || !strings.Contains(got, "er.example.net.yaml 192.0.2.1") {
+		t.Errorf("taken: %s", got)
+	}
+}
+
+func TestAgentsThatCannotStartAreRefused(t *testing.T) {
+	for _, c := range []struct{ name, set, want string }{
+		{"no vtysh", "agents.image=", "agents.router.nodes needs agents.image"},
+		{"no group of FRR", "agents.groups=null", "agents.router.nodes needs agents.image"},
+		{"a group by its name", "agents.groups={frrvty}", "at '/agents/groups/0'"},
+		{"a misspelt key", "agents.router.node.n1.listen=a:1", "additional properties 'node' not allowed"},
+		{"a router that listens nowhere", "agents.router.nodes.n1.name=a", "agents.router.nodes.n1 needs listen"},
+		{"a router that nobody may configure", "agents.router.config.roles=null", "has no roles: nobody could configure the router"},
+		{"metrics that no probe finds", "agents.router.config.metrics=192.0.2.1:9340", "the probes ask 127.0.0.1:9340"},
+		{"an API that no probe finds", "agents.pe.config.listen=127.0.0.1:1", "the probes ask 127.0.0.1:4756"},
+		{"packets without keys", "agents.pe.keysSecret=", "agents.pe.nodes needs agents.pe.keysSecret"},
+		{"less memory than an agent may take", "agents.router.config.memory=2147483648", "may need twice its memory, which is 2147483648 octets"},
+		{"two volumes for certificates", "agents.tls.csi.driver=a,agents.tls.secret.secretName=b", "at '/agents/tls'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := render(t, "--values", agents, "--set", c.set)
+			if err == nil || !strings.Contains(out, c.want) {
+				t.Errorf("%v\n%s\nwant an error with %q", err, out, c.want)
+			}
+		})
+	}
+}
+
+// TestAgentsRunWhereTheyAreConfigured: on no other node, and on theirs whatever keeps other pods off it.
+func TestAgentsRunWhereTheyAreConfigured(t *testing.T) {
+	out, err := render(t, "--values", agents, "--values", "testdata/values/scheduled.yaml", "--set", "agents.tls.csi.driver=csi.cert-manager.io")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	specs := podSpecs(t, out)
+	for what, nodes := range map[string]string{"DaemonSet millrace-router-agent": "er.example.net wr.example.net", "DaemonSet millrace-pe-agent": "er.example.net"} {
+		spec := specs[what]
+		terms := spec["affinity"].(map[string]any)["nodeAffinity"].(map[string]any)["requiredDuringSchedulingIgnoredDuringExecution"].(map[string]any)["nodeSelectorTerms"].([]any)
+		var on []string
+		for _, term := range terms {
+			field := term.(map[string]any)["matchFields"].([]any)[0].(map[string]any)
+			on = append(on, fmt.Sprint(field["values"].([]any)[0]))
+		}
+		if got := strings.Join(on, " "); got != nodes || spec["nodeSelector"] != nil {
+			t.Errorf("%s runs on %s, nodeSelector %v", what, got, spec["nodeSelector"])
+		}
+		if got := fmt.Sprint(spec["tolerations"]); got != "[map[operator:Exists]]" {
+			t.Errorf("%s tolerates %s", what, got)
+		}
+		if text, err := yaml.Marshal(spec["volumes"]); err != nil || !strings.Contains(string(text), "driver: csi.cert-manager.io") || strings.Contains(string(text), "path: /etc/millrace\n") {
+			t.Errorf("%s: %v\n%s", what, err, text)
+		}
+	}
+}
