@@ -53,6 +53,11 @@ func Rules() []Rule {
 			secretReads,
 		},
 		{
+			"programs that end with this process are started by internal/child",
+			"the kernel ends them with the thread that forked them, and threads end with goroutines that were in another network namespace",
+			deathSignals,
+		},
+		{
 			"files have at most 400 lines",
 			"a file is read as a whole; one that is longer usually holds a second idea that deserves its own name",
 			size,

@@ -10,10 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/child"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
@@ -79,7 +79,7 @@ type process struct {
 	ready func(net.Conn) bool
 
 	cmd   *exec.Cmd
-	ended chan struct{}
+	ended <-chan struct{}
 }
 
 // Again starts the program, with the data it had, and returns when it listens.
@@ -90,13 +90,12 @@ func (p *process) Again(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd, ended := exec.Command(p.args[0], p.args[1:]...), make(chan struct{})
+	cmd := exec.Command(p.args[0], p.args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	ended, err := child.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { cmd.Wait(); close(ended) }() //nolint:errcheck // its log says more
 	p.cmd, p.ended = cmd, ended
 	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
 	await.Every(t, 50*time.Millisecond, p.args[0]+" listens", func() bool {

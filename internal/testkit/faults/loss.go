@@ -13,6 +13,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/millrace/millrace/internal/child"
 )
 
 // within is set in a process of OwnNetwork.
@@ -32,11 +34,12 @@ func OwnNetwork() (code int, ran bool, err error) {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), within+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS}
+	ended, err := child.Start(cmd)
+	if err != nil {
 		return 1, true, fmt.Errorf("a network namespace of its own, which takes root: %w", err)
 	}
-	_ = cmd.Wait() // its state has the error
+	<-ended
 	return max(cmd.ProcessState.ExitCode(), -cmd.ProcessState.ExitCode()), true, nil
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/millrace/millrace/internal/child"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/jars"
 	"github.com/millrace/millrace/internal/testkit/pki"
@@ -54,7 +55,7 @@ type Broker struct {
 	// ready asks the broker, which listens without TLS where it is nil.
 	ready   *tls.Config
 	process *exec.Cmd
-	exited  chan struct{}
+	exited  <-chan struct{}
 	log     string
 }
 
@@ -101,16 +102,11 @@ func (b *Broker) launch(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	process, exited := b.java(context.Background(), "kafka.Kafka", b.properties), make(chan struct{})
-	process.Stdout, process.Stderr = log, log
-	if err := process.Start(); err != nil {
+	b.process = b.java(context.Background(), "kafka.Kafka", b.properties)
+	b.process.Stdout, b.process.Stderr = log, log
+	if b.exited, err = child.Start(b.process); err != nil {
 		t.Fatalf("start Kafka: %v", err)
 	}
-	b.process, b.exited = process, exited
-	go func() {
-		defer close(exited)
-		_ = process.Wait() // its log has more than its status
-	}()
 }
 
 // Empty has a broker that is stopped come back without its disk: no topic, no message, no offset, another cluster.
@@ -212,11 +208,8 @@ func (b *Broker) format(t testing.TB, cluster string, more ...string) {
 	}
 }
 
-// java runs a class; the kernel kills it with this process, so that a test
-// that is killed leaves nothing behind.
+// java runs a class.
 func (b *Broker) java(ctx context.Context, class string, args ...string) *exec.Cmd {
 	command := slices.Concat(b.in, []string{"java"}, jvm, []string{"-cp", b.classes, class}, args)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd
+	return exec.CommandContext(ctx, command[0], command[1:]...)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/child"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
@@ -57,11 +58,12 @@ func StartKeycloak(t testing.TB, redirect string) *Keycloak {
 	cmd := exec.Command(filepath.Join(folder, "bin", "kc.sh"), "start-dev", "--db=dev-mem", "--http-host=127.0.0.1", "--http-port="+port, "--import-realm")
 	cmd.Env = append(os.Environ(), "JAVA_OPTS_KC_HEAP=-Xms64m -Xmx400m", "KC_BOOTSTRAP_ADMIN_USERNAME="+keycloakAdmin, "KC_BOOTSTRAP_ADMIN_PASSWORD="+keycloakAdmin)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ended, err := child.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() }) // the script and its Java
+	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); <-ended }) // the script and its Java
 	for end := time.Now().Add(starting); !k.answers(); time.Sleep(time.Second) {
 		if time.Now().After(end) {
 			said, _ := os.ReadFile(log.Name()) // for the message: as much as there is

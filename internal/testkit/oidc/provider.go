@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/child"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
@@ -44,6 +45,7 @@ type Provider struct {
 	redirect       string
 	userinfo       bool
 	process        *exec.Cmd
+	ended          <-chan struct{}
 	said           <-chan string // its lines, until it ends
 }
 
@@ -108,7 +110,6 @@ func (p *Provider) Again(t testing.TB) {
 		"logout": p.Logout,
 	})
 	p.process = exec.Command("node", p.script, filepath.Join(p.folder, "config.json"))
-	p.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := p.process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func (p *Provider) Again(t testing.TB) {
 	}
 	defer f.Close()
 	p.process.Stderr = f
-	if err := p.process.Start(); err != nil {
+	if p.ended, err = child.Start(p.process); err != nil {
 		t.Fatalf("start the OpenID provider: %v", err)
 	}
 	p.said = lines(out)
@@ -171,6 +172,6 @@ func (p *Provider) Stop() {
 		return
 	}
 	_ = p.process.Process.Kill() // gone already is fine
-	_ = p.process.Wait()
+	<-p.ended
 	p.process = nil
 }

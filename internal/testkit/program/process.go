@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/child"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/standstill"
 )
@@ -23,13 +24,13 @@ type Process struct {
 	Name   string
 	Log    string
 	cmd    *exec.Cmd
-	exited chan struct{}
+	exited <-chan struct{}
 }
 
 // Start does not wait; the log is NAME.log in a folder. The kernel kills the process with the test.
 func Start(t *testing.T, folder, name string, command ...string) *Process {
 	t.Helper()
-	p := &Process{Name: name, Log: filepath.Join(folder, name+".log"), exited: make(chan struct{})}
+	p := &Process{Name: name, Log: filepath.Join(folder, name+".log")}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -37,14 +38,9 @@ func Start(t *testing.T, folder, name string, command ...string) *Process {
 	defer log.Close()
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	if p.exited, err = child.Start(p.cmd); err != nil {
 		t.Fatalf("start %s: %v", name, err)
 	}
-	go func() {
-		defer close(p.exited)
-		_ = p.cmd.Wait() // its state has the error
-	}()
 	return p
 }
 

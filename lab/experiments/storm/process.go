@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
+	"github.com/millrace/millrace/internal/child"
 	"github.com/millrace/millrace/lab/experiments/controlplane"
 )
 
@@ -21,7 +21,7 @@ type process struct {
 	// ready is what answers 200 when it can be asked.
 	ready  string
 	cmd    *exec.Cmd
-	exited chan struct{}
+	exited <-chan struct{}
 }
 
 // begin does not wait. The kernel ends the process with this one.
@@ -35,13 +35,11 @@ func (p *process) begin() error {
 		return fmt.Errorf("open log: %w", err)
 	}
 	defer log.Close()
-	p.cmd, p.exited = exec.Command(self, p.argv...), make(chan struct{})
+	p.cmd = exec.Command(self, p.argv...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	if p.exited, err = child.Start(p.cmd); err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
-	go func(cmd *exec.Cmd, exited chan struct{}) { _ = cmd.Wait(); close(exited) }(p.cmd, p.exited)
 	return nil
 }
 
