@@ -147,8 +147,9 @@ func (c *Component) hear(e state.Entry) {
 		c.deps.Log.Warn("what another collector has written cannot be read", "key", e.Key, "error", err)
 		return
 	}
-	c.common.set(e.Key, told{contentOf(s), s.LastSeen})
 	c.table.Hear(s)
+	// Last: where common has a session, datagrams of it are read.
+	c.common.set(e.Key, told{contentOf(s), s.LastSeen})
 }
 
 func (c *common) get(key string) told {
