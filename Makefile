@@ -280,6 +280,7 @@ image: build ## Write the container image to out/image/millrace.tar (docker load
 .PHONY: k8s
 k8s: image $(STAMPS)/helm $(STAMPS)/k8s ## Install the chart on a Kubernetes node in namespaces, kill, upgrade, roll back: docs/reference/kubernetes.md
 	@tools/k8s/packages.sh
+	@tools/k8s/frr.sh
 	@PATH="$(GO_DIR):$$PATH" go vet -tags k8s ./e2e/k8s
 	@PATH="$(GO_DIR):$$PATH" go test -c -tags k8s -o bin/k8s.test ./e2e/k8s
 	@cd e2e/k8s && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/k8s.test -test.v -test.timeout 2h

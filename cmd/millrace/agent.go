@@ -56,6 +56,6 @@ func agentCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "config", "/etc/millrace/agent.yaml", "agent configuration")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "log every change made to the kernel")
-	cmd.AddCommand(agentCopyCommand())
+	cmd.AddCommand(agentCheckCommand(), agentCopyCommand())
 	return cmd
 }

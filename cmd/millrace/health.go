@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/millrace/millrace/internal/logging"
 	"github.com/millrace/millrace/internal/monitor"
@@ -32,9 +33,28 @@ func (p *process) watch(failed <-chan error) {
 	p.closers = append(p.closers, func(context.Context) error { close(closed); return nil })
 }
 
+// drainBefore goes on for a while as a process that is not ready, so that balancers send elsewhere before its ports
+// close. A part that ends meanwhile ends that too.
+func (p *process) drainBefore() error {
+	p.draining.Store(true)
+	select {
+	case <-time.After(p.drain):
+		return nil
+	case err := <-p.failed:
+		p.log.Error("a part has ended while the process drained", "error", err)
+		return err
+	}
+}
+
+// errDraining is why a process that drains is not ready.
+var errDraining = errors.New("the process stops, and answers until balancers send elsewhere")
+
 // dependencies are what requests need: etcd, where a hosted service keeps state there, the bus, and the stores of
 // hosted services.
 func (p *process) dependencies() (all []monitor.Dependency) {
+	if p.draining.Load() {
+		all = append(all, monitor.Dependency{Name: "process", Ask: func(context.Context) error { return errDraining }})
+	}
 	if p.state != nil {
 		all = append(all, monitor.Dependency{Name: "etcd", Ask: p.state.Ready})
 	}

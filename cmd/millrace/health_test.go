@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/logging"
@@ -24,17 +27,23 @@ import (
 // running is a process that hosts the twin, which needs no other part.
 func running(t *testing.T) (*process, <-chan error) {
 	t.Helper()
+	return runningUntil(t.Context(), t, 0)
+}
+
+// runningUntil is running until ctx ends, after which it drains.
+func runningUntil(ctx context.Context, t *testing.T, drain time.Duration) (*process, <-chan error) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := serving(t, "twin")
-	p.listener, p.failed = l, make(chan error, 1)
+	p.listener, p.failed, p.drain = l, make(chan error, 1), drain
 	if err := p.assemble(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.run(t.Context()) }()
+	go func() { ended <- p.run(ctx) }()
 	await.True(t, "the port answers", func() bool {
 		r, err := http.Get("http://" + l.Addr().String() + "/healthz")
 		if err == nil {
@@ -58,6 +67,36 @@ func TestAProcessEndsWithItsParts(t *testing.T) {
 	failed <- context.DeadlineExceeded
 	if err := await.Value(t, "the process without its etcd ends", ended); err == nil || !strings.Contains(err.Error(), "deadline") {
 		t.Errorf("without etcd: %v", err)
+	}
+}
+
+// A process that drains says so where balancers ask, and answers all the same.
+func TestAProcessThatDrainsIsNotReadyAndAnswers(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	p, ended := runningUntil(ctx, t, 24*time.Hour)
+	asked := func(path string) (int, string) {
+		r, err := http.Get("http://" + p.listener.Addr().String() + path)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		return r.StatusCode, fmt.Sprint(string(text), err)
+	}
+	if code, text := asked("/readyz"); code != http.StatusOK {
+		t.Fatalf("before it drains it is not ready: %d %s", code, text)
+	}
+	stop()
+	await.True(t, "it is not ready", func() bool {
+		code, text := asked("/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(text, "the process stops")
+	})
+	if code, text := asked("/healthz"); code != http.StatusOK {
+		t.Errorf("while it drains it does not answer: %d %s", code, text)
+	}
+	p.fail(context.DeadlineExceeded)
+	if err := await.Value(t, "a part that ends does not wait for the drain", ended); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

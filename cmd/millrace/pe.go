@@ -64,6 +64,7 @@ func peCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "log debug messages")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove programs, qdiscs and pinned maps from the router and exit")
 	cmd.Flags().BoolVar(&probe, "probe", false, "probe the features of this kernel and exit")
+	cmd.AddCommand(peCheckCommand())
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -68,6 +69,9 @@ type process struct {
 	page     *dashboard.Component
 	// link requests a login link, also where somebody is known.
 	link bool
+	// drain is how long the process goes on after SIGTERM; draining is whether it does.
+	drain    time.Duration
+	draining atomic.Bool
 	// failed gets the error of a part without which the rest is no use.
 	failed chan error
 	// remotes are the clients of services elsewhere, by their names: each takes the certificate of its service
@@ -324,7 +328,8 @@ func (p *process) run(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-		p.log.Info("stopping")
+		p.log.Info("stopping", "drain", p.drain.String())
+		failed = p.drainBefore()
 	case failed = <-p.failed:
 		p.log.Error("stopping, because a part has ended", "error", failed)
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -13,6 +14,7 @@ import (
 func serveCommand() *cobra.Command {
 	var file, listen string
 	var link bool
+	var drain time.Duration
 	cmd := &cobra.Command{
 		Use:   "serve NAME",
 		Short: "Run one service in a process of its own",
@@ -45,12 +47,13 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 			if err != nil {
 				return err
 			}
-			p.link = link
+			p.link, p.drain = link, drain
 			return p.run(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML), the same for all services")
 	cmd.Flags().StringVar(&listen, "listen", "", "host:port to listen on, where that is not the address of endpoints.NAME, such as :7001 behind a balancer, or where several of its addresses are on this host")
+	cmd.Flags().DurationVar(&drain, "drain", 0, "how long to go on after SIGTERM, with /readyz 503, so that balancers and exporters' datagrams go elsewhere before the ports close")
 	cmd.Flags().BoolVar(&link, "login-link", false, "print a link by which the person admin logs in, once (serve identity with identity.mode on; its first start prints one without this)")
 	return cmd
 }

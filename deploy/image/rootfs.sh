@@ -29,7 +29,8 @@ for object in "$binary" "$MILLRACE_LIBCHDB"; do
 done
 # The engine finds these by name while it runs (name service, DNS).
 for lib in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
-  found=$(ldconfig -p | awk -v l="$lib" '$1 == l && /x86-64/ { print $NF; exit }')
+  # To the end of the list: ldconfig fails where nobody reads it (pipefail).
+  found=$(ldconfig -p | awk -v l="$lib" '$1 == l && /x86-64/ && !n++ { print $NF }')
   cp -Ln --parents "$found" "$out"
 done
 echo "hosts: files dns" > "$out/etc/nsswitch.conf"

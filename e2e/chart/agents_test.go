@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/services/peagent"
 	"github.com/millrace/millrace/services/routeragent"
@@ -54,13 +55,16 @@ func TestAgentsTakeTheirConfiguration(t *testing.T) {
 
 func TestAgentsThatCannotStartAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, set, want string }{
-		{"no vtysh", "agents.image=", "agents.router.nodes needs agents.image"},
-		{"no group of FRR", "agents.groups=null", "agents.router.nodes needs agents.image"},
+		{"no vtysh", "agents.image=", "agents.pe.nodes needs agents.image"},
+		{"no group of FRR", "agents.groups=null", "agents.pe.nodes needs agents.image"},
 		{"a group by its name", "agents.groups={frrvty}", "at '/agents/groups/0'"},
 		{"a misspelt key", "agents.router.node.n1.listen=a:1", "additional properties 'node' not allowed"},
 		{"a router that listens nowhere", "agents.router.nodes.n1.name=a", "agents.router.nodes.n1 needs listen"},
 		{"a router that nobody may configure", "agents.router.config.roles=null", "has no roles: nobody could configure the router"},
-		{"metrics that no probe finds", "agents.router.config.metrics=192.0.2.1:9340", "the probes ask 127.0.0.1:9340"},
+		{"metrics that no probe finds", "agents.router.config.metrics=192.0.2.1:9340", "the probes ask port 9340 of 127.0.0.1"},
+		{"a folder that is not mounted", "agents.router.nodes.wr\\.example\\.net.data_dir=/srv", "agents.router.nodes.wr.example.net has data_dir"},
+		{"maps that are pinned elsewhere", "agents.pe.config.pins=/a", "has pins: the chart says where that lies"},
+		{"a router without FRR", "agents.router.config.frr_instance=none", "the chart is for routers with FRR"},
 		{"an API that no probe finds", "agents.pe.config.listen=127.0.0.1:1", "the probes ask 127.0.0.1:4756"},
 		{"packets without keys", "agents.pe.keysSecret=", "agents.pe.nodes needs agents.pe.keysSecret"},
 		{"less memory than an agent may take", "agents.router.config.memory=2147483648", "may need twice its memory, which is 2147483648 octets"},
@@ -72,6 +76,72 @@ func TestAgentsThatCannotStartAreRefused(t *testing.T) {
 				t.Errorf("%v\n%s\nwant an error with %q", err, out, c.want)
 			}
 		})
+	}
+}
+
+// The metrics of agents may be for a Prometheus in pods.
+func TestMetricsOfAgentsMayBeForOthers(t *testing.T) {
+	for _, at := range []string{"0.0.0.0:9340", ":9340", "[::]:9340"} {
+		if out, err := render(t, "--values", agents, "--set-string", "agents.router.config.metrics="+at); err != nil {
+			t.Errorf("%s: %v\n%s", at, err, out)
+		}
+	}
+}
+
+// TestConfigurationsOfAgentsAreCheckedFirst: the job before an install has the very files that the agents get.
+func TestConfigurationsOfAgentsAreCheckedFirst(t *testing.T) {
+	files := func(template string) map[string]string {
+		out, err := render(t, "--values", agents, "--show-only", template)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		found := map[string]string{}
+		for _, text := range strings.Split(out, "\n---\n") {
+			var o struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Data     map[string]string
+			}
+			if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+				t.Fatal(err)
+			}
+			kind := map[string]string{"millrace-router-agent": "router-", "millrace-pe-agent": "pe-"}[o.Metadata.Name]
+			for file, text := range o.Data {
+				if file != "millrace.yaml" && file != "inventory.yaml" {
+					found[kind+file] = strings.TrimSpace(text)
+				}
+			}
+		}
+		return found
+	}
+	got, want := files("templates/check.yaml"), files("templates/agents.yaml")
+	if d := cmp.Diff(got, want); d != "" || len(got) != 3 {
+		t.Errorf("%d files, (-checked +used):\n%s", len(got), d)
+	}
+	out, err := render(t, "--values", agents, "--show-only", "templates/check.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]string{}
+	for _, c := range podSpecs(t, out)["Job millrace-check"]["containers"].([]any) {
+		checked[fmt.Sprint(c.(map[string]any)["name"])] = fmt.Sprint(c.(map[string]any)["args"])
+	}
+	if d := cmp.Diff(checked, map[string]string{
+		"check":        "[up --check --config /etc/millrace/config/millrace.yaml]",
+		"check-router": "[agent check /etc/millrace/config/router-er.example.net.yaml /etc/millrace/config/router-wr.example.net.yaml]",
+		"check-pe":     "[pe check /etc/millrace/config/pe-er.example.net.yaml]",
+	}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+// An older API server knows AppArmor by an annotation.
+func TestThePEAgentIsLetWriteBelowSys(t *testing.T) {
+	for version, want := range map[string]string{"1.29.0": "container.apparmor.security.beta.kubernetes.io/agent: unconfined", "1.30.0": "appArmorProfile: {type: Unconfined}"} {
+		out, err := render(t, "--values", agents, "--show-only", "templates/agents.yaml", "--kube-version", version)
+		if err != nil || strings.Count(out, want) != 1 || strings.Count(strings.ToLower(out), "unconfined") != 1 {
+			t.Errorf("%s: %v\n%s", version, err, out)
+		}
 	}
 }
 

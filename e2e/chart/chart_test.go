@@ -177,6 +177,7 @@ func TestRefusals(t *testing.T) {
 		{"two engines", "parts.enabled=true,parts.tlsSecret=a,parts.replicas.flowstore=2," + servers, "several pods of flowstore need clickhouse.servers"},
 		{"less memory than a part may take", "parts.enabled=true,parts.tlsSecret=a,parts.resources.limits.memory=1Gi," + servers, "the limit of memory of alpha is 1Gi, and the pod may need 1710 MiB"},
 		{"a larger engine in a part", "parts.enabled=true,parts.tlsSecret=a,clickhouse.maxServerMemory=8589934592," + servers, "the limit of memory of flowstore is 6Gi, and the pod may need 10452 MiB"},
+		{"no time to drain", "parts.enabled=true,parts.tlsSecret=a,terminationGracePeriodSeconds=20," + servers, "a process goes on for 15 s"},
 		{"the claim of one pod", "parts.enabled=true,parts.tlsSecret=a,persistence.existingClaim=a," + servers, "persistence.existingClaim is of the one pod"},
 		{"an NSI provider in parts", "parts.enabled=true,parts.tlsSecret=a,config.nsi.listen=a:1," + servers, "the chart has no pod for the NSI provider"},
 		{"parts that are off", "parts.replicas.paths=2", "parts.enabled is false, and parts has further values"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 )
 
 // object is what the tests of parts look at.
@@ -97,9 +98,6 @@ func TestEachServiceHasItsOwnPods(t *testing.T) {
 	if n := len(found["Deployment millrace"].Spec.Template.Spec.TopologySpread); n != 2 {
 		t.Errorf("%d constraints spread two dashboards", n)
 	}
-	if n := len(found["Deployment millrace-push"].Spec.Template.Spec.TopologySpread); n != 0 {
-		t.Errorf("%d constraints spread one pod", n)
-	}
 	for _, pdb := range []string{"millrace", "millrace-push"} {
 		if _, there := found["PodDisruptionBudget "+pdb]; there != (pdb == "millrace") {
 			t.Errorf("a disruption budget of %s: %v", pdb, there)
@@ -130,6 +128,27 @@ func TestACertificateNamesItsService(t *testing.T) {
 	for _, scaled := range []string{"StatefulSet millrace-flow", "Deployment millrace-flowstore"} {
 		if o, there := found[scaled]; !there || o.Spec.Replicas != nil {
 			t.Errorf("%s is scaled, and the chart sets %v replicas", scaled, o.Spec.Replicas)
+		}
+	}
+}
+
+// TestMorePodsReplaceNone: the pods of a service are what they were when it gets more of them, or an autoscaler.
+func TestMorePodsReplaceNone(t *testing.T) {
+	template := func(set string) string {
+		out, err := render(t, append([]string{"--values", "testdata/values/parts.yaml", "--set", set, "--show-only", "templates/parts.yaml"}, kinds...)...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := yaml.Marshal(podSpecs(t, out)["StatefulSet millrace-flow"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	one := template("parts.replicas.flow=1")
+	for _, set := range []string{"parts.replicas.flow=3", "parts.autoscaling.flow.min=1,parts.autoscaling.flow.max=3"} {
+		if d := cmp.Diff(template(set), one); d != "" {
+			t.Errorf("%s (-got +want):\n%s", set, d)
 		}
 	}
 }

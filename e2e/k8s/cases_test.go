@@ -29,6 +29,7 @@ var cases = []struct {
 	{"flows from outside have the exporter's own address", (*world).flows},
 	{"the CronJob finds the pair", (*world).nightly},
 	{"a change set approved by a token is on the router outside", (*world).change},
+	{"a node that is a router and a PE: its agents run in DaemonSets, and the next one takes over", (*world).onNode},
 	{"the pod killed during a change set: the record says what the router has", (*world).killedInChange},
 	{"the pod killed during an import: repeated, each record is there once", (*world).killedInImport},
 	{"an upgrade and a rollback under load: what was acknowledged is kept", (*world).upgradeUnderLoad},
@@ -37,6 +38,17 @@ var cases = []struct {
 	{"a drain waits for the disruption budget", (*world).drain},
 	{"the node loses its power: all data are there again", (*world).power},
 	{"an uninstall leaves the claim and what the operator made", (*world).uninstall},
+	{"parts: each service in pods of its own is ready, and helm test passes", (*world).installParts},
+	{"parts: flows from outside are stored", (*world).flows},
+	{"parts: the CronJob finds the pair", (*world).nightly},
+	{"parts: a change set approved by a token is on the router outside", (*world).change},
+	{"parts: the push service killed during a change set: the record says what the router has", (*world).killedInChange},
+	{"parts: collector and flow store killed during an import: repeated, each record is there once", (*world).killedInImport},
+	{"parts: collectors come and go under load: each datagram's record is stored", (*world).scaled},
+	{"parts: each service's pod deleted without a warning: all work again", (*world).eachDeleted},
+	{"parts: a second pod of each service is on the second node", (*world).spread},
+	{"parts: the second node loses its power during a change set: the record says what the router has, and the next one is verified", (*world).lost},
+	{"parts: the second node is drained during a change set: every request is answered", (*world).drained},
 }
 
 var held int

@@ -18,8 +18,8 @@ import (
 // asAdmin runs the program with the admin's token.
 func (w *world) asAdmin(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program.Path, append(args, "--server", base)...)
-	cmd.Env = []string{"HOME=" + w.folder, "MILLRACE_TOKEN=" + w.admin, "PATH=" + os.Getenv("PATH")}
+	cmd := exec.CommandContext(t.Context(), program.Path, append(args, "--server", w.base)...)
+	cmd.Env = []string{"HOME=" + w.folder, "MILLRACE_TOKEN=" + w.admin, "PATH=" + os.Getenv("PATH"), "SSL_CERT_FILE=" + w.ca}
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -68,6 +68,10 @@ func (w *world) approve(t *testing.T, id string) error {
 	return err
 }
 
+func rollback(id string) *connect.Request[pushv1.RollbackRequest] {
+	return connect.NewRequest(&pushv1.RollbackRequest{Id: id, By: "operator", Note: "it is made again"})
+}
+
 // has reports whether FRR on the router outside has an LSP that the agent made.
 func (w *world) has(t *testing.T) bool {
 	t.Helper()
@@ -103,7 +107,7 @@ func (w *world) change(t *testing.T) {
 // killedInChange kills the pod's program while the change set's parts are under way: it is rolled back first, so that
 // there is something to do.
 func (w *world) killedInChange(t *testing.T) {
-	if _, err := w.changes.Rollback(t.Context(), connect.NewRequest(&pushv1.RollbackRequest{Id: w.current, By: "operator", Note: "the next case makes it again"})); err != nil {
+	if _, err := w.changes.Rollback(t.Context(), rollback(w.current)); err != nil {
 		t.Fatal(err)
 	}
 	if c := w.ended(t, w.current); c.GetState() != pushv1.State_STATE_ROLLED_BACK || w.has(t) {
@@ -116,7 +120,7 @@ func (w *world) killedInChange(t *testing.T) {
 		s := w.get(t, id).GetState()
 		return s != pushv1.State_STATE_PLANNED && s != pushv1.State_STATE_APPROVED, s
 	})
-	before := w.kill(t)
+	before := w.kill(t, "push")
 	t.Logf("the approval was answered with: %v", <-answered)
 	w.ready(t, before)
 	c := w.ended(t, id)

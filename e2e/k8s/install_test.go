@@ -24,7 +24,9 @@ func (w *world) rendered(t *testing.T) {
 	if err != nil || len(files) < 6 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	w.node.Kubectl(t, "-n", "te", "create", "serviceaccount", "millrace") // which admission looks for
+	// Admission looks for these.
+	w.node.Kubectl(t, "-n", "te", "create", "serviceaccount", "millrace")
+	w.node.Kubectl(t, "create", "priorityclass", "te", "--value=1000")
 	judged := 0
 	for _, file := range files {
 		var objects []string
@@ -98,10 +100,14 @@ func (w *world) install(t *testing.T) {
 	t.Logf("helm test:\n%s", w.helm(t, "test", "millrace", "--timeout", kubenode.Patience.String()))
 }
 
-var loginLink = regexp.MustCompile(`http://localhost:8080/#login=\S+`)
+var loginLink = regexp.MustCompile(`https?://localhost:8080/#login=\S+`)
 
 // logins are what the chart's notes tell the operator to do.
-func (w *world) logins(t *testing.T) {
+func (w *world) logins(t *testing.T) { w.logIn(t, "http://localhost:8080", pod) }
+
+// logIn forwards a port to the dashboard, and uses the link that a pod has printed.
+func (w *world) logIn(t *testing.T, server, printed string) {
+	t.Helper()
 	forward := w.node.Command(t.Context(), "kubectl", "port-forward", "service/millrace", "8080:8080")
 	if err := forward.Start(); err != nil {
 		t.Fatal(err)
@@ -110,7 +116,6 @@ func (w *world) logins(t *testing.T) {
 		_ = forward.Process.Kill() // it may have ended
 		_ = forward.Wait()
 	})
-	const server = "http://localhost:8080"
 	kubenode.Until(t, "the forwarded port answers", func() (bool, any) {
 		out, err := w.millrace(t, "", "ready", "--server", server)
 		return err == nil, out
@@ -118,7 +123,7 @@ func (w *world) logins(t *testing.T) {
 	if out, err := w.millrace(t, "", "alpha", "list", "--server", server); err == nil || !strings.Contains(out, "login") {
 		t.Errorf("without a login: %v, %s", err, out)
 	}
-	link := loginLink.FindString(w.node.Kubectl(t, "logs", pod))
+	link := loginLink.FindString(w.node.Kubectl(t, "logs", printed))
 	if link == "" {
 		t.Fatal("the pod's log has no link")
 	}

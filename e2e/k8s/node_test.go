@@ -14,11 +14,11 @@ import (
 )
 
 func (w *world) drain(t *testing.T) {
-	before := w.identity(t)
+	before := w.programs(t)
 	if out, err := w.upgrade(t, "--set", "podDisruptionBudget.enabled=true"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := w.node.TryKubectl(t, "drain", "n1", "--pod-selector=app.kubernetes.io/name=millrace", "--delete-emptydir-data", "--timeout=15s")
+	out, err := w.node.TryKubectl(t, "drain", "n1", "--pod-selector=app.kubernetes.io/name=millrace", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=15s")
 	if err == nil || !strings.Contains(out, "disruption budget") {
 		t.Errorf("the drain: %v\n%s", err, out)
 	}
@@ -32,9 +32,10 @@ func (w *world) power(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := w.identity(t)
+	before := w.programs(t)
 	w.node.PowerOff(t)
 	w.node.PowerOn(t)
+	w.startRouter(t)
 	w.ready(t, before)
 	if c := w.get(t, w.current); c.GetState() != pushv1.State_STATE_VERIFIED {
 		t.Errorf("the change set in force is %s", c.GetState())
@@ -48,16 +49,27 @@ func (w *world) power(t *testing.T) {
 	if !w.has(t) {
 		t.Error("the router has lost its LSP")
 	}
+	w.agentsReady(t)
+	if !w.queues(t) || !w.paces(t) {
+		t.Error("the node has lost its queues or programs")
+	}
 }
 
 func (w *world) uninstall(t *testing.T) {
+	w.unpace(t)
 	w.helm(t, "uninstall", "millrace", "--wait")
 	w.node.Kubectl(t, "wait", "--for=delete", "pod/"+pod, "--timeout", kubenode.Patience.String()) // helm waits for what it made
 	left := w.objects(t)
 	slices.Sort(left)
-	want := []string{"persistentvolumeclaim/data-millrace-0", "secret/millrace-nightly", "secret/millrace-tls"}
+	want := []string{"persistentvolumeclaim/data-millrace-0", "secret/millrace-agents", "secret/millrace-nightly", "secret/millrace-pe", "secret/millrace-tls"}
 	if d := cmp.Diff(left, want); d != "" {
 		t.Errorf("left (-) and said (+):\n%s", d)
+	}
+	if !w.queues(t) {
+		t.Error("the node has lost its queues")
+	}
+	if w.paces(t) {
+		t.Error("the PE agent's programs were removed, and are there")
 	}
 	if !w.has(t) {
 		t.Error("the router has lost its LSP")

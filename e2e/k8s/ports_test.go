@@ -28,7 +28,7 @@ func read(t *testing.T, file string) string {
 func (w *world) portsHeard(t *testing.T) {
 	var heard []string
 	for table, state := range map[string]string{"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"} {
-		for _, line := range strings.Split(w.node.Run(t, "cat", "/proc/"+w.pid(t)+"/net/"+table), "\n")[1:] {
+		for _, line := range strings.Split(w.node.Run(t, "cat", "/proc/"+w.pid(t, "up")+"/net/"+table), "\n")[1:] {
 			f := strings.Fields(line)
 			if len(f) < 4 || f[3] != state || loopback(f[1]) {
 				continue

@@ -5,6 +5,7 @@ package k8s
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,10 +20,10 @@ func (w *world) killedInImport(t *testing.T) {
 	const batches = 60
 	begin := time.Now().Add(-10 * time.Minute)
 	of := transfers.Transfer{Src: "10.5.0.5", Dst: "10.6.0.9", Bytes: 7_654_321}
-	var before string
+	var before []string
 	for i := range batches {
 		if i == batches/2 {
-			before = w.kill(t)
+			before = w.kill(t, "flow", "flowstore")
 		}
 		if err := w.give(t, fmt.Sprint("killed-", i), of, begin); err != nil {
 			t.Logf("batch %d: %v", i, err)
@@ -72,7 +73,7 @@ func (w *world) upgradeUnderLoad(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	given, wg := uint64(0), sync.WaitGroup{}
 	wg.Go(func() { given = w.load(ctx, t, of, begin) })
-	before := w.identity(t)
+	before := w.programs(t)
 	if out, err := w.upgrade(t, "--set", "image.tag=next"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -80,7 +81,7 @@ func (w *world) upgradeUnderLoad(t *testing.T) {
 	if got := w.tag(t); got != "next" {
 		t.Errorf("after the upgrade the image is %s", got)
 	}
-	before = w.identity(t)
+	before = w.programs(t)
 	w.helm(t, "rollback", "millrace", "--wait", "--timeout", kubenode.Patience.String())
 	w.ready(t, before)
 	if got := w.tag(t); got != appVersion(t) {
@@ -115,7 +116,7 @@ func (w *world) badKey(t *testing.T) {
 // refused is an upgrade that fails, and the pod of before, which nothing has stopped.
 func (w *world) refused(t *testing.T, args ...string) {
 	t.Helper()
-	before := w.identity(t)
+	before := w.programs(t)
 	out, err := w.upgrade(t, append([]string{"--rollback-on-failure"}, args...)...)
 	if err == nil {
 		t.Fatalf("the upgrade succeeded:\n%s", out)
@@ -125,9 +126,9 @@ func (w *world) refused(t *testing.T, args ...string) {
 }
 
 // holdsAs fails unless the pod is the same as before, answers, and is what the release says.
-func (w *world) holdsAs(t *testing.T, before string) {
+func (w *world) holdsAs(t *testing.T, before []string) {
 	t.Helper()
-	if after := w.identity(t); after != before {
+	if after := w.programs(t); !slices.Equal(after, before) {
 		t.Errorf("the pod is %s, and was %s", after, before)
 	}
 	if out, err := w.asAdmin(t, "alpha", "list"); err != nil {

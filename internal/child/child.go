@@ -1,4 +1,4 @@
-// Package child starts programs that the kernel ends with this process, however it ends, so that nothing is left behind.
+// Package child starts programs that the kernel ends with this process, however it ends, so that nothing stays behind.
 //
 // In: a command that is not started. Out: the running program, and a channel that is closed when it has ended.
 // Next: internal/testkit, which runs real servers, and lab/experiments/storm.

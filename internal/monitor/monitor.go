@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,9 +43,17 @@ func (d Dependencies) Ask(ctx context.Context) ([]Dependency, []error) {
 	return all, answers
 }
 
-// ServeHTTP answers a probe: a line for each dependency, and 503 where one is not ready.
+// without are those that are not named.
+func (d Dependencies) without(names []string) Dependencies {
+	return func() []Dependency {
+		return slices.DeleteFunc(slices.Clone(d()), func(one Dependency) bool { return slices.Contains(names, one.Name) })
+	}
+}
+
+// ServeHTTP answers a probe: a line for each dependency, and 503 where one is not ready. Those that the query names by
+// exclude, once or several times, are not asked, as with Kubernetes' own /readyz.
 func (d Dependencies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	all, answers := d.Ask(r.Context())
+	all, answers := d.without(r.URL.Query()["exclude"]).Ask(r.Context())
 	for _, err := range answers {
 		if err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)

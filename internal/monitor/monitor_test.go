@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,6 +24,13 @@ func TestReadyNamesEachDependency(t *testing.T) {
 	d.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
 	if w.Code != http.StatusServiceUnavailable || w.Body.String() != "etcd: ok\nbus: no broker answers\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for query, want := range map[string]string{"exclude=bus": "200 etcd: ok\n", "exclude=bus&exclude=etcd": "200 ok\n", "exclude=etcd": "503 bus: no broker answers\n"} {
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ready?"+query, nil))
+		if got := fmt.Sprint(w.Code, " ", w.Body); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
 	}
 	want := `# HELP millrace_internal_monitor_dependency_ready 1 while the dependency answers and does its work, asked at each scrape; 0 while it does not.
 # TYPE millrace_internal_monitor_dependency_ready gauge

@@ -13,7 +13,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// layers divide the files: what changes with each commit comes last, so that an upgrade transfers a tenth of the image.
+// layers divide the files: what changes with each commit comes last, so that an upgrade transfers a quarter of the
+// image.
 var layers = []func(name string) bool{
 	func(name string) bool { return !changes(name) },
 	changes,

@@ -66,7 +66,8 @@ func removeLeft(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(hierarchies, "*", cgroups+"*"))
 	must(t, err)
 	for _, f := range found {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(f), cgroups))
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(f), cgroups), "-") // what follows is a further node's
+		pid, err := strconv.Atoi(number)
 		if err != nil {
 			continue
 		}

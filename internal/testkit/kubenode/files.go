@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509/pkix"
 	"embed"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,15 +18,19 @@ var embedded embed.FS
 // files writes what the node's programs read: certificates, configurations, and a disk with nothing on it.
 func (n *Node) files(t *testing.T) {
 	t.Helper()
-	n.pki.Issue(t, "kube-apiserver", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
-		"127.0.0.1", "10.96.0.1", Address)
-	n.pki.Issue(t, "kubelet", nodeName, Address)
-	n.pki.Issue(t, "service-accounts")
+	n.pki.Issue(t, "kubelet-"+n.Name, n.Name, n.Address)
+	if n.Address == Address {
+		n.pki.Issue(t, "kube-apiserver", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+			"127.0.0.1", "10.96.0.1", Address)
+		n.pki.Issue(t, "service-accounts")
+	}
 	for who, groups := range map[string][]string{
-		admin: {"system:masters"}, "kubelet-client": {"system:masters"}, "system:node:" + nodeName: {"system:nodes"},
+		admin: {"system:masters"}, "kubelet-client": {"system:masters"}, "system:node:" + n.Name: {"system:nodes"},
 		"system:kube-controller-manager": nil, "system:kube-scheduler": nil, "system:kube-proxy": nil,
 	} {
-		n.pki.IssueFor(t, pkix.Name{CommonName: who, Organization: groups})
+		if _, err := os.Stat(n.cert(who)); errors.Is(err, fs.ErrNotExist) { // else another node's
+			n.pki.IssueFor(t, pkix.Name{CommonName: who, Organization: groups})
+		}
 		n.write(t, who+".kubeconfig", "kubeconfig", who)
 	}
 	for _, f := range []string{"lib", "sysctl", "net.d"} {
@@ -49,8 +55,8 @@ func (n *Node) write(t *testing.T, file, from, who string) {
 	must(t, err)
 	var out bytes.Buffer
 	must(t, text.Execute(&out, map[string]string{
-		"Folder": n.Folder, "CA": n.pki.CA, "Cert": n.cert(who), "Key": n.key(who), "ServingCert": n.cert("kubelet"), "ServingKey": n.key("kubelet"),
-		"Address": Address, "Pods": pods, "DNS": dns, "Cgroup": n.cgroup, "Pause": pause, "CoreDNS": coredns,
+		"Folder": n.Folder, "CA": n.pki.CA, "Cert": n.cert(who), "Key": n.key(who), "ServingCert": n.cert("kubelet-" + n.Name), "ServingKey": n.key("kubelet-" + n.Name),
+		"Address": Address, "Pods": n.pods, "DNS": dns, "Cgroup": n.cgroup, "Pause": pause, "CoreDNS": coredns,
 	}))
 	must(t, os.WriteFile(filepath.Join(n.Folder, file), out.Bytes(), 0o600))
 }

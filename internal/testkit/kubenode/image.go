@@ -27,34 +27,46 @@ func (n *Node) images(t *testing.T) {
 	t.Helper()
 	for tag, program := range map[string]string{pause: "pause", coredns: "coredns"} {
 		file := filepath.Join(n.Folder, program+".tar")
-		must(t, writeImage(file, tag, n.program(program)))
+		layer, err := layerOf(n.program(program))
+		must(t, err)
+		must(t, writeImage(file, tag, layer, "/"+program))
 		n.Import(t, file)
 	}
 }
 
-// writeImage writes an archive of an image that has one program and nothing else.
-func writeImage(file, tag, program string) error {
+// ImportRoot gives the node an image of a root file system, from an archive of it.
+func (n *Node) ImportRoot(t *testing.T, tag, archive string) {
+	t.Helper()
+	layer, err := tarball.LayerFromFile(archive)
+	must(t, err)
+	file := filepath.Join(n.Folder, "root.tar")
+	must(t, writeImage(file, tag, layer))
+	n.Import(t, file)
+}
+
+// layerOf is a layer that has one program and nothing else.
+func layerOf(program string) (v1.Layer, error) {
 	raw, err := os.ReadFile(program)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	path := "/" + filepath.Base(program)
-	if err := w.WriteHeader(&tar.Header{Name: path[1:], Mode: 0o755, Size: int64(len(raw))}); err != nil {
-		return err
+	if err := w.WriteHeader(&tar.Header{Name: filepath.Base(program), Mode: 0o755, Size: int64(len(raw))}); err != nil {
+		return nil, err
 	}
 	if _, err := w.Write(raw); err != nil {
-		return err
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
-		return err
+		return nil, err
 	}
-	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil })
-	if err != nil {
-		return err
-	}
-	image, err := mutate.AppendLayers(empty.Image, l)
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil })
+}
+
+// writeImage writes an archive of an image that has one layer.
+func writeImage(file, tag string, layer v1.Layer, entrypoint ...string) error {
+	image, err := mutate.AppendLayers(empty.Image, layer)
 	if err != nil {
 		return err
 	}
@@ -63,7 +75,7 @@ func writeImage(file, tag, program string) error {
 		return err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Config = "linux", runtime.GOARCH, v1.Config{Entrypoint: []string{path}}
+	config.OS, config.Architecture, config.Config = "linux", runtime.GOARCH, v1.Config{Entrypoint: entrypoint}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package kubenode runs a whole Kubernetes node for tests: etcd, API server, controller manager, scheduler, containerd,
-// kubelet, kube-proxy and CoreDNS, in namespaces that one kill ends.
+// kubelet, kube-proxy and CoreDNS, in namespaces that one kill ends; and further nodes, which have the last three only.
 //
 // In: the programs that tools/k8s/fetch.sh builds, and Debian's containerd, runc and CNI plugins. The test's process
 // needs a network of its own (internal/testkit/faults.OwnNetwork): it is the world outside of the cluster.
@@ -27,15 +27,14 @@ import (
 	"github.com/millrace/millrace/internal/testkit/program"
 )
 
-// Addresses of the node, and of the test outside of the cluster.
+// Addresses of the first node, and of the test outside of the cluster.
 const (
 	Address = "10.77.0.2"
 	Outside = "10.77.0.1"
 
-	pods     = "10.244.0.0/24"
+	allPods  = "10.244.0.0/16"
 	services = "10.96.0.0/16"
 	dns      = "10.96.0.10"
-	nodeName = "n1"
 )
 
 // Patience is how long anything may take before the test gives up on it: a busy machine is no finding.
@@ -45,6 +44,10 @@ const Patience = 10 * time.Minute
 type Node struct {
 	// Folder has the disk, the configuration and the logs.
 	Folder string
+	// Name and Address are the node's in the cluster; pods have addresses of a network of the node's own.
+	Name, Address, pods string
+	// others are the cluster's other nodes.
+	others []*Node
 	pki    *pki.Authority
 	bin    string
 	cgroup string
@@ -61,26 +64,48 @@ func Start(t *testing.T, bin string) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{Folder: t.TempDir(), pki: pki.New(t), bin: bin, cgroup: fmt.Sprint(cgroups, os.Getpid())}
+	n := &Node{Name: "n1", Address: Address, pods: "10.244.1.0/24", Folder: t.TempDir(), pki: pki.New(t), bin: bin, cgroup: fmt.Sprint(cgroups, os.Getpid())}
 	removeLeft(t)
-	n.files(t)
-	t.Cleanup(func() { n.PowerOff(t) })
-	n.PowerOn(t)
-	n.images(t)
+	layCable(t)
+	n.boot(t)
 	n.Apply(t, addons())
 	n.Kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout", Patience.String())
 	return n
 }
 
-// boot is the script of the node's first process. What its programs write lies in the folder D: /var/lib is a disk that
-// stays, /run and /var/log are not. Kubelet sets parameters of the kernel, which is the host's: it finds files in their
-// places that have its values.
-const boot = `set -eu
+// Join adds a node without a control plane, and ends it with the test.
+func (n *Node) Join(t *testing.T) *Node {
+	t.Helper()
+	i := len(n.others) + 2
+	other := &Node{
+		Name: fmt.Sprint("n", i), Address: fmt.Sprint("10.77.0.", i+1), pods: fmt.Sprintf("10.244.%d.0/24", i), others: []*Node{n},
+		Folder: t.TempDir(), pki: n.pki, bin: n.bin, cgroup: fmt.Sprint(n.cgroup, "-", i),
+	}
+	n.others = append(n.others, other)
+	other.boot(t)
+	n.Run(t, "ip", "route", "add", other.pods, "via", other.Address)
+	return other
+}
+
+// boot writes a node's files, and starts it for the first time.
+func (n *Node) boot(t *testing.T) {
+	t.Helper()
+	n.files(t)
+	t.Cleanup(func() { n.PowerOff(t) })
+	n.PowerOn(t)
+	n.images(t)
+}
+
+// firstProcess is the script of the node's first process. What its programs write lies in the folder D: /var/lib is a
+// disk that stays, /run and /var/log are not. Kubelet sets parameters of the kernel, which is the host's: it finds
+// files in their places that have its values.
+const firstProcess = `set -eu
 mount --make-rslave /
 mount --make-rshared /
 mount --bind "$D/lib" /var/lib
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /var/log
+mount -t bpf bpf /sys/fs/bpf
 for f in "$D"/sysctl/*; do mount --bind "$f" "/proc/sys/$(basename "$f" | tr . /)"; done
 ip link set lo up
 echo 1 > /proc/sys/net/ipv4/ip_forward
@@ -102,7 +127,7 @@ func (n *Node) PowerOn(t *testing.T) {
 	}
 	n.running = map[string]*program.Process{}
 	n.outer = program.Start(t, n.Folder, "namespaces", "unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc",
-		"env", "D="+n.Folder, "sh", "-c", boot)
+		"env", "D="+n.Folder, "sh", "-c", firstProcess)
 	Until(t, "the node's namespaces are there", func() (bool, any) {
 		if n.outer.Ended() {
 			t.Fatalf("the node's namespaces: %s\n%s", n.outer.State(), n.outer.Tail())
@@ -112,7 +137,9 @@ func (n *Node) PowerOn(t *testing.T) {
 	})
 	n.pid = child(t, n.outer.Pid())
 	n.connect(t)
-	n.control(t)
+	if n.Address == Address {
+		n.control(t)
+	}
 	n.worker(t)
 }
 
@@ -137,26 +164,46 @@ func (n *Node) PowerOff(t *testing.T) {
 	Until(t, "the node's processes are gone", func() (bool, any) { return n.removeCgroups() == nil, n.removeCgroups() })
 }
 
-// connect makes the cable between the test and the node.
+// layCable makes the network between the test and its nodes.
+func layCable(t *testing.T) {
+	t.Helper()
+	all := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "nodes"}}
+	must(t, netlink.LinkAdd(all))
+	address, err := netlink.ParseAddr(Outside + "/24")
+	must(t, err)
+	must(t, netlink.AddrAdd(all, address))
+	must(t, netlink.LinkSetUp(all))
+	lead(t, services, Address)
+}
+
+// lead leads packets to a network via a node.
+func lead(t *testing.T, network, node string) {
+	t.Helper()
+	to, err := netlink.ParseIPNet(network)
+	must(t, err)
+	all, err := netlink.LinkByName("nodes")
+	must(t, err)
+	must(t, netlink.RouteReplace(&netlink.Route{Dst: to, Gw: net.ParseIP(node), LinkIndex: all.Attrs().Index}))
+}
+
+// connect makes the cable of the node.
 func (n *Node) connect(t *testing.T) {
 	t.Helper()
-	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "node"}, PeerName: "uplink"}
+	all, err := netlink.LinkByName("nodes")
+	must(t, err)
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: n.Name, MasterIndex: all.Attrs().Index}, PeerName: "uplink"}
 	must(t, netlink.LinkAdd(cable))
 	peer, err := netlink.LinkByName("uplink")
 	must(t, err)
 	must(t, netlink.LinkSetNsPid(peer, n.pid))
-	address, err := netlink.ParseAddr(Outside + "/24")
-	must(t, err)
-	must(t, netlink.AddrAdd(cable, address))
 	must(t, netlink.LinkSetUp(cable))
-	n.Run(t, "ip", "addr", "add", Address+"/24", "dev", "uplink")
+	n.Run(t, "ip", "addr", "add", n.Address+"/24", "dev", "uplink")
 	n.Run(t, "ip", "link", "set", "uplink", "up")
 	n.Run(t, "ip", "route", "add", "default", "via", Outside)
-	for _, to := range []string{pods, services} {
-		route, err := netlink.ParseIPNet(to)
-		must(t, err)
-		must(t, netlink.RouteAdd(&netlink.Route{Dst: route, Gw: net.ParseIP(Address), LinkIndex: cable.Attrs().Index}))
+	for _, other := range n.others {
+		n.Run(t, "ip", "route", "add", other.pods, "via", other.Address)
 	}
+	lead(t, n.pods, n.Address)
 }
 
 func must(t *testing.T, err error) {

@@ -36,12 +36,12 @@ func (n *Node) worker(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 		return err == nil, string(out)
 	})
-	n.launch(t, "kubelet", n.program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+nodeName),
-		"--node-ip="+Address, "--hostname-override="+nodeName)
+	n.launch(t, "kubelet", n.program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
+		"--node-ip="+n.Address, "--hostname-override="+n.Name)
 	// Limits of conntrack cannot be written in a namespace: 0 leaves them.
-	n.launch(t, "kube-proxy", n.program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+nodeName,
-		"--cluster-cidr="+pods, "--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0")
-	n.await(t, "the node is ready", "wait", "--for=condition=Ready", "node/"+nodeName, "--timeout=5s")
+	n.launch(t, "kube-proxy", n.program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+n.Name,
+		"--cluster-cidr="+allPods, "--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0")
+	n.await(t, "the node is ready", "wait", "--for=condition=Ready", "node/"+n.Name, "--timeout=5s")
 }
 
 // await repeats a command of kubectl until it succeeds, while the node's programs run.

@@ -75,7 +75,7 @@ seccompProfile: {type: RuntimeDefault}
 {{/* Migrations of the tables run before the port is open: ten minutes. The process ends by itself where a part of it has
      ended; what hangs does not. Ready is whose etcd and bus do their work. */}}
 {{- define "millrace.probes" -}}
-{{- $scheme := ternary "HTTPS" "HTTP" .Values.parts.enabled -}}
+{{- $scheme := ternary "HTTPS" "HTTP" .root.Values.parts.enabled -}}
 startupProbe:
   httpGet: {path: /healthz, port: http, scheme: {{ $scheme }}}
   periodSeconds: 2
@@ -86,7 +86,12 @@ livenessProbe:
   timeoutSeconds: 5
   failureThreshold: 6
 readinessProbe:
+  {{- if eq (default "" .service) "flow" }}
+  # The collector holds flows while etcd or the bus are away; it gets no more when it stops.
+  httpGet: {path: "/readyz?exclude=etcd&exclude=bus", port: http, scheme: {{ $scheme }}}
+  {{- else }}
   httpGet: {path: /readyz, port: http, scheme: {{ $scheme }}}
+  {{- end }}
   periodSeconds: 5
   timeoutSeconds: 4
   failureThreshold: 2

@@ -77,6 +77,9 @@ volumes:
 {{- if and $v.parts.issuer (not (.Capabilities.APIVersions.Has "cert-manager.io/v1/Certificate")) }}
 {{- fail "parts.issuer: this cluster has no kind Certificate; install cert-manager first, or name secrets by parts.tlsSecret" }}
 {{- end }}
+{{- if lt (int $v.terminationGracePeriodSeconds) 30 }}
+{{- fail (printf "terminationGracePeriodSeconds is %v: with parts.enabled a process goes on for 15 s after SIGTERM. Give it 30 or more" $v.terminationGracePeriodSeconds) }}
+{{- end }}
 {{- if $v.persistence.existingClaim }}
 {{- fail "persistence.existingClaim is of the one pod that hosts everything: leave it empty with parts.enabled" }}
 {{- end }}
