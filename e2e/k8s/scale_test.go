@@ -42,7 +42,7 @@ func (w *world) sending(ctx context.Context, t *testing.T, from string, of trans
 	defer c.Close()
 	boot := time.Now().Add(-time.Hour)
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		// A port that nobody listens on is an error of the next datagram. The one before is lost, and missed at the end.
+		// A port where nobody listens is an error of the next datagram. The one before is lost, and missed at the end.
 		if _, err := c.Write(of.V5(boot, time.Now().Add(-time.Minute), uint32(sent))); err != nil {
 			t.Errorf("from %s: %v", from, err)
 		}
