@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,11 @@ func (w *world) stored(t *testing.T, of transfers.Transfer) (flows uint64, err e
 
 // flows sends transfers from an address that the inventory has, and from one that it has not.
 func (w *world) flows(t *testing.T) {
+	// A pod is ready some time before kube-proxy leads exporters to it, and no exporter sends twice.
+	address := w.node.Kubectl(t, "get", "pods", "-l", "app.kubernetes.io/component in (control-plane,flow)", "-o", "jsonpath={.items[0].status.podIP}")
+	kubenode.Until(t, "kube-proxy leads flows to the pod", func() (bool, any) {
+		return strings.Contains(w.node.Run(t, "nft", "list", "ruleset"), "millrace-flows/udp/flows__"+address+"/"), address
+	})
 	begin := time.Now().Add(-3 * time.Minute).Truncate(time.Minute).Add(10 * time.Second)
 	stranger := transfers.Transfer{Src: "10.66.0.1", Dst: "10.67.0.1", Bytes: 2_000_000_000}
 	// The stranger is first, and through the same socket of the pod: once the other's flow is stored, its own is not.
