@@ -90,7 +90,7 @@ spec:
   accessModes: [ReadWriteOnce]
   storageClassName: disk
   local: {path: /var/lib/disk}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux]}]}]}}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1]}]}]}}
 `
 
 func (w *world) install(t *testing.T) {

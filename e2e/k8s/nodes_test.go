@@ -4,6 +4,7 @@ package k8s
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,9 @@ func (w *world) spread(t *testing.T) {
 	for _, service := range pairs {
 		replicas[service] = 2
 	}
-	w.keep(t, map[string]any{"parts": map[string]any{"replicas": replicas}})
+	// A pod that is replaced comes to the node that has none; one that is drained, or lost, counts for no node.
+	apart := map[string]any{"topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor"}
+	w.keep(t, map[string]any{"parts": map[string]any{"replicas": replicas, "topologySpread": []any{apart}}})
 	if out, err := w.upgrade(t); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -53,9 +56,55 @@ func (w *world) nodesOf(t *testing.T, service string) []string {
 	return on
 }
 
+// leader is the node whose pod leads the service that reads the network from the routers.
+func (w *world) leader(t *testing.T) (node string, err error) {
+	t.Helper()
+	r, err := w.http.Get(w.base + "/replicas")
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	var all []struct{ Service, Leader string }
+	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
+		return "", err
+	}
+	for _, one := range all {
+		if pod, _, _ := strings.Cut(one.Leader, "/"); one.Service == "topology" && pod != "" {
+			return w.node.TryKubectl(t, "get", "pod", pod, "-o", "jsonpath={.spec.nodeName}")
+		}
+	}
+	return "", nil
+}
+
+// lead waits until a pod of this node leads.
+func (w *world) lead(t *testing.T, node string) {
+	t.Helper()
+	kubenode.Until(t, "a pod of "+node+" leads", func() (bool, any) {
+		on, err := w.leader(t)
+		return on == node, fmt.Sprint(on, err)
+	})
+}
+
+// leadOnSecond takes the lead from pods of the first node, as often as one that comes after another wins it.
+func (w *world) leadOnSecond(t *testing.T) {
+	t.Helper()
+	kubenode.Until(t, "a pod of the second node leads", func() (bool, any) {
+		on, err := w.leader(t)
+		if on == w.node.Name {
+			w.node.Kubectl(t, "delete", "pod", "-l", "app.kubernetes.io/component=topology", "--field-selector", "spec.nodeName="+on, "--force", "--grace-period=0")
+		}
+		return on == w.second.Name, fmt.Sprint(on, err)
+	})
+	w.ready(t, nil)
+	if on := w.nodesOf(t, "topology"); !slices.Equal(on, []string{w.node.Name, w.second.Name}) {
+		t.Errorf("pods of topology are on %q", on)
+	}
+}
+
 // lost takes the power of the second node away in the middle of a change set. The first one goes on: the record says
 // what the router has, and the next change set is verified.
 func (w *world) lost(t *testing.T) {
+	w.leadOnSecond(t)
 	w.undo(t)
 	id := w.createUntilTaken(t)
 	answered := make(chan error, 1)
@@ -64,6 +113,7 @@ func (w *world) lost(t *testing.T) {
 		s := w.get(t, id).GetState()
 		return s != pushv1.State_STATE_PLANNED && s != pushv1.State_STATE_APPROVED, s
 	})
+	there := strings.Fields(w.node.Kubectl(t, "get", "pods", "-l", ofServices, "--field-selector", "spec.nodeName="+w.second.Name, "-o", "jsonpath="+programs))
 	w.second.PowerOff(t)
 	t.Logf("the approval was answered with: %v", <-answered)
 	c := w.ended(t, id)
@@ -72,9 +122,10 @@ func (w *world) lost(t *testing.T) {
 		t.Errorf("the record says %s, and the router has an LSP: %t", c.GetState(), w.has(t))
 	}
 	w.current = id
+	w.lead(t, w.node.Name)
 	w.verifiedAgain(t)
 	w.second.PowerOn(t)
-	w.ready(t, nil)
+	w.ready(t, there)
 }
 
 // createUntilTaken plans the policy once more, and asks again while nobody answers.
@@ -118,6 +169,7 @@ func (w *world) verifiedAgain(t *testing.T) {
 
 // drained empties the second node while a change set is applied, and while clients ask all the time: each is answered.
 func (w *world) drained(t *testing.T) {
+	w.leadOnSecond(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
 	asked := 0
@@ -138,6 +190,7 @@ func (w *world) drained(t *testing.T) {
 	if out := <-emptied; !strings.HasSuffix(out, "<nil>") {
 		t.Errorf("the drain: %s", out)
 	}
+	w.lead(t, w.node.Name)
 	w.ready(t, nil)
 	stop()
 	asking.Wait()

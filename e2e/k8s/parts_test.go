@@ -28,7 +28,7 @@ spec:
   accessModes: [ReadWriteOnce]
   storageClassName: disk
   local: {path: /var/lib/disk-%[1]s}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux]}]}]}}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1]}]}]}}
 `
 
 // installParts installs an empty control plane with each service in pods of its own, beside etcd and Kafka outside of

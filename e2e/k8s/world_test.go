@@ -173,6 +173,9 @@ func (w *world) ready(t *testing.T, before []string) {
 	})
 }
 
+// programs tells each start of a pod's program from any other.
+const programs = `{range .items[*]}{.metadata.uid}/{.status.containerStatuses[0].restartCount} {end}`
+
 // programs are those of the pods that host these services, all by default, each told from any other start of it.
 func (w *world) programs(t *testing.T, services ...string) []string {
 	t.Helper()
@@ -180,7 +183,7 @@ func (w *world) programs(t *testing.T, services ...string) []string {
 	if w.parts && len(services) > 0 {
 		selected = "app.kubernetes.io/component in (" + strings.Join(services, ",") + ")"
 	}
-	return strings.Fields(w.node.Kubectl(t, "get", "pods", "-l", selected, "-o", `jsonpath={range .items[*]}{.metadata.uid}/{.status.containerStatuses[0].restartCount} {end}`))
+	return strings.Fields(w.node.Kubectl(t, "get", "pods", "-l", selected, "-o", "jsonpath="+programs))
 }
 
 // kill ends the programs that host these services, without a warning.

@@ -32,10 +32,11 @@
 {"alpha":1710,"flow":2315,"flowstore":2260,"others":1620}
 {{- end -}}
 
+{{/* Of a rolling upgrade the next pods are spread among themselves, or two of them would come to the node that had one. */}}
 {{- define "millrace.spread" -}}
 {{- $labels := include "millrace.hosts" . -}}
 {{- range default (list (dict "topologyKey" "kubernetes.io/hostname") (dict "topologyKey" "topology.kubernetes.io/zone")) .root.Values.parts.topologySpread }}
-- {{ toYaml (merge (deepCopy .) (dict "maxSkew" 1 "whenUnsatisfiable" "ScheduleAnyway" "labelSelector" (dict "matchLabels" (fromYaml $labels)))) | indent 2 | trim }}
+- {{ toYaml (merge (deepCopy .) (dict "maxSkew" 1 "whenUnsatisfiable" "ScheduleAnyway" "matchLabelKeys" (list "pod-template-hash" "controller-revision-hash") "labelSelector" (dict "matchLabels" (fromYaml $labels)))) | indent 2 | trim }}
 {{- end }}
 {{- end -}}
 
