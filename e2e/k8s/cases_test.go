@@ -47,7 +47,7 @@ var cases = []struct {
 	{"parts: collectors come and go under load: each datagram's record is stored", (*world).scaled},
 	{"parts: each service's pod deleted without a warning: all work again", (*world).eachDeleted},
 	{"parts: a second pod of each service is on the second node", (*world).spread},
-	{"parts: the second node loses its power during a change set: the record says what the router has, and the next one is verified", (*world).lost},
+	{"parts: the second node loses its power during a change set: the record says what the router has, and a later one is verified", (*world).lost},
 	{"parts: the second node is drained during a change set: every request is answered", (*world).drained},
 }
 
