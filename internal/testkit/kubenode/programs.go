@@ -36,7 +36,8 @@ func (n *Node) worker(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 		return err == nil, string(out)
 	})
-	n.launch(t, "kubelet", n.program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
+	// As its supervisor does on a host, it is started again: containerd answers before it has taken up what ran there.
+	n.launch(t, "kubelet", "sh", "-c", `while :; do "$@"; sleep 1; done`, "sh", n.program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
 		"--node-ip="+n.Address, "--hostname-override="+n.Name)
 	// Limits of conntrack cannot be written in a namespace: 0 leaves them.
 	n.launch(t, "kube-proxy", n.program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+n.Name,
