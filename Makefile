@@ -278,7 +278,7 @@ image: build ## Write the container image to out/image/millrace.tar (docker load
 
 # Not part of CI: the node's programs take long to build, once.
 .PHONY: k8s
-k8s: image $(STAMPS)/helm $(STAMPS)/k8s ## Install the chart on a Kubernetes node in namespaces, kill, upgrade, roll back: docs/reference/kubernetes.md
+k8s: image $(STAMPS)/helm $(STAMPS)/k8s $(STAMPS)/kafka ## Install the chart on Kubernetes nodes in namespaces, kill, upgrade, roll back: docs/reference/kubernetes.md
 	@tools/k8s/packages.sh
 	@tools/k8s/frr.sh
 	@PATH="$(GO_DIR):$$PATH" go vet -tags k8s ./e2e/k8s
