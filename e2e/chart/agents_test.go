@@ -16,6 +16,26 @@ import (
 
 const agents = "testdata/values/agents.yaml"
 
+// configMaps are the files of each ConfigMap that was rendered.
+func configMaps(t *testing.T, rendered string) map[string]map[string]string {
+	t.Helper()
+	found := map[string]map[string]string{}
+	for _, text := range strings.Split(rendered, "\n---\n") {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Data     map[string]string
+		}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		if o.Kind == "ConfigMap" {
+			found[o.Metadata.Name] = o.Data
+		}
+	}
+	return found
+}
+
 // The agents take what the chart writes for each node.
 func TestAgentsTakeTheirConfiguration(t *testing.T) {
 	out, err := render(t, "--values", agents, "--show-only", "templates/agents.yaml")
@@ -27,23 +47,15 @@ func TestAgentsTakeTheirConfiguration(t *testing.T) {
 		"millrace-pe-agent":     func(file string) (string, error) { c, err := peagent.Load(file); return c.PE.String(), err },
 	}
 	var taken []string
-	for _, text := range strings.Split(out, "\n---\n") {
-		var o struct {
-			Kind     string
-			Metadata struct{ Name string }
-			Data     map[string]string
-		}
-		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatal(err)
-		}
-		for file, text := range o.Data {
+	for of, files := range configMaps(t, out) {
+		for file, text := range files {
 			path := filepath.Join(t.TempDir(), file)
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			name, err := load[o.Metadata.Name](path)
+			name, err := load[of](path)
 			if err != nil {
-				t.Errorf("%s: %v\n%s", o.Metadata.Name, err, text)
+				t.Errorf("%s: %v\n%s", of, err, text)
 			}
 			taken = append(taken, file+" "+name)
 		}
@@ -96,17 +108,9 @@ func TestConfigurationsOfAgentsAreCheckedFirst(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		found := map[string]string{}
-		for _, text := range strings.Split(out, "\n---\n") {
-			var o struct {
-				Kind     string
-				Metadata struct{ Name string }
-				Data     map[string]string
-			}
-			if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-				t.Fatal(err)
-			}
-			kind := map[string]string{"millrace-router-agent": "router-", "millrace-pe-agent": "pe-"}[o.Metadata.Name]
-			for file, text := range o.Data {
+		for of, files := range configMaps(t, out) {
+			kind := map[string]string{"millrace-router-agent": "router-", "millrace-pe-agent": "pe-"}[of]
+			for file, text := range files {
 				if file != "millrace.yaml" && file != "inventory.yaml" {
 					found[kind+file] = strings.TrimSpace(text)
 				}

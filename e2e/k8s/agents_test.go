@@ -18,10 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/kubenode"
 )
 
-const (
-	nodeName = "n1"
-	frrImage = "docker.io/library/frr:debian"
-)
+const frrImage = "docker.io/library/frr:debian"
 
 // managed is where the node's agent listens.
 var managed = kubenode.Address + ":9339"
@@ -45,7 +42,7 @@ func (w *world) startRouter(t *testing.T) {
 func (w *world) onNode(t *testing.T) {
 	w.startRouter(t)
 	w.node.ImportRoot(t, frrImage, w.frr)
-	cert, key := w.agents.Issue(t, nodeName, kubenode.Address)
+	cert, key := w.agents.Issue(t, w.node.Name, kubenode.Address)
 	w.node.Kubectl(t, "create", "secret", "generic", "millrace-agents", "--from-file=ca.crt="+w.network.tls.CA, "--from-file=tls.crt="+cert, "--from-file=tls.key="+key)
 	group, err := strconv.Atoi(strings.Split(strings.TrimSpace(w.node.Run(t, "getent", "group", "frrvty")), ":")[2])
 	if err != nil {
@@ -61,18 +58,18 @@ func (w *world) onNode(t *testing.T) {
 			"image": frrImage, "groups": []int{group}, "tls": map[string]any{"secret": map[string]any{"secretName": "millrace-agents"}},
 			"router": map[string]any{
 				"config": map[string]any{"roles": map[string]any{"controller": "operator"}},
-				"nodes":  map[string]any{nodeName: map[string]any{"listen": managed, "interfaces": map[string]any{"uplink": map[string]any{"speed": 1_000_000_000}}}},
+				"nodes":  map[string]any{w.node.Name: map[string]any{"listen": managed, "interfaces": map[string]any{"uplink": map[string]any{"speed": 1_000_000_000}}}},
 			},
 			"pe": map[string]any{
 				"keysSecret": "millrace-pe",
-				"nodes": map[string]any{nodeName: map[string]any{
+				"nodes": map[string]any{w.node.Name: map[string]any{
 					"pe": kubenode.Address, "core": []string{"core0"}, "vpns": []any{map[string]any{
 						"name": "red", "id": 1, "ports": []string{"red0"}, "remotes": []any{map[string]any{"pe": "10.77.0.9", "prefixes": []string{"10.9.0.0/24"}}},
 					}},
 				}},
 			},
 		},
-		"inventory": map[string]any{"devices": []any{w.outside(), map[string]any{"name": nodeName, "address": managed, "loopback": kubenode.Address}}},
+		"inventory": map[string]any{"devices": []any{w.outside(), map[string]any{"name": w.node.Name, "address": managed, "loopback": kubenode.Address}}},
 	})
 	before := w.programs(t)
 	if out, err := w.upgrade(t); err != nil {
@@ -82,7 +79,7 @@ func (w *world) onNode(t *testing.T) {
 	w.agentsReady(t)
 	kubenode.Until(t, "the control plane has the node's counters", func() (bool, any) {
 		metrics, err := w.metrics(t)
-		return err == nil && strings.Contains(metrics, `millrace_collectors_telemetry_connected{device="`+nodeName+`"} 1`), err
+		return err == nil && strings.Contains(metrics, `millrace_collectors_telemetry_connected{device="`+w.node.Name+`"} 1`), err
 	})
 	if w.queues(t) {
 		t.Error("the node has queues before anybody configured them")
@@ -128,7 +125,7 @@ func (w *world) dialAgent(t *testing.T) (*gnmiclient.Client, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gnmiclient.Dial(t.Context(), device.Device{Name: nodeName, Address: managed}, credentials)
+	return gnmiclient.Dial(t.Context(), device.Device{Name: w.node.Name, Address: managed}, credentials)
 }
 
 // setQueues gives the node's port the two queues of paper 002.
