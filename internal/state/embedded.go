@@ -13,11 +13,9 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"golang.org/x/sys/unix"
-)
 
-// ErrLocked means another process has the data directory.
-var ErrLocked = errors.New("in use by another process")
+	"github.com/millrace/millrace/internal/filelock"
+)
 
 // Embedded is an etcd server inside this process (`millrace up`), a cluster of
 // one without peers. The store talks to it in memory; etcdctl and other
@@ -27,7 +25,7 @@ type Embedded struct {
 	dir     string
 	noFsync bool
 	quota   int64
-	lock    *os.File
+	lock    *filelock.Lock
 	// socketDir is set where the socket could not be in dir.
 	socketDir string
 	etcd      *embed.Etcd
@@ -127,19 +125,12 @@ func (e *Embedded) acquire() error {
 	if err := os.MkdirAll(e.dir, 0o700); err != nil {
 		return fmt.Errorf("create state directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(e.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("lock state directory: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("state directory %s: %w: stop the other millrace or give this one its own directory", e.dir, ErrLocked)
-		}
-		return fmt.Errorf("lock state directory %s: %w", e.dir, err)
+	lock, err := filelock.Try(filepath.Join(e.dir, "lock"))
+	if errors.Is(err, filelock.ErrHeld) {
+		return fmt.Errorf("state directory %s: %w: stop the other millrace or give this one its own directory", e.dir, err)
 	}
 	e.lock = lock
-	return nil
+	return err
 }
 
 // Store is valid after Start.

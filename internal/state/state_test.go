@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/millrace/millrace/internal/filelock"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
@@ -289,8 +290,8 @@ func TestEmbeddedRefusesADirectoryInUse(t *testing.T) {
 	dir := t.TempDir()
 	first := start(t, dir)
 	second := state.NewEmbedded(dir)
-	if err := second.Start(t.Context()); !errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("got %v, want ErrLocked with the directory", err)
+	if err := second.Start(t.Context()); !errors.Is(err, filelock.ErrHeld) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v, want ErrHeld with the directory", err)
 	}
 	if err := second.Stop(t.Context()); err != nil {
 		t.Errorf("stop of what did not start: %v", err)

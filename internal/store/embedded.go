@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/millrace/millrace/internal/filelock"
 )
 
 // embedded is the engine in this process: one session that writes and a few
@@ -16,7 +16,7 @@ import (
 type embedded struct {
 	cfg     Configuration
 	lib     *library
-	lock    *os.File
+	lock    *filelock.Lock
 	writer  *pool
 	readers *pool
 
@@ -56,29 +56,19 @@ func openEmbedded(cfg Configuration) (DB, error) {
 	return e, nil
 }
 
-// lockDirectory makes dir this process's own until the file is closed.
-func lockDirectory(dir string) (*os.File, error) {
+// lockDirectory makes dir this process's own until the lock is closed.
+func lockDirectory(dir string) (*filelock.Lock, error) {
 	if dir == "" {
 		return nil, errors.New("the embedded ClickHouse engine needs a data directory")
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "millrace.lock"), os.O_CREATE|os.O_RDWR, 0o640)
-	if err != nil {
-		return nil, fmt.Errorf("lock the data directory: %w", err)
+	lock, err := filelock.Try(filepath.Join(dir, "millrace.lock"))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("data directory %s: %w; stop it, or give this one another directory", dir, err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder := make([]byte, 16)
-		n, _ := f.Read(holder)
-		f.Close()
-		return nil, fmt.Errorf("%s: %w (process %s); stop it, or give this one another directory", dir, ErrLocked, holder[:n])
-	}
-	if err := f.Truncate(0); err != nil {
-		return nil, fmt.Errorf("write the data directory's lock: %w", err)
-	}
-	fmt.Fprint(f, os.Getpid())
-	return f, nil
+	return lock, err
 }
 
 // Close implements DB.

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
+
+	"github.com/millrace/millrace/internal/filelock"
 )
 
 type row struct {
@@ -252,8 +254,8 @@ func TestDirectoryHasOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	_, err := Open(t.Context(), DefaultConfiguration(dir))
-	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
-		t.Errorf("error is %v, want %v with this process's number", err, ErrLocked)
+	if !errors.Is(err, filelock.ErrHeld) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+		t.Errorf("error is %v, want %v with this process's number", err, filelock.ErrHeld)
 	}
 	if _, err := Open(t.Context(), DefaultConfiguration(t.TempDir())); err == nil {
 		t.Error("two engines opened in one process")

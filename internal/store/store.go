@@ -149,9 +149,6 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText keeps encoders from showing it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ErrLocked means that another process holds the embedded data directory.
-var ErrLocked = errors.New("data directory is in use by another process")
-
 // Open connects to the servers, or starts the embedded engine where none are named.
 func Open(ctx context.Context, cfg Configuration) (DB, error) {
 	if err := cfg.Validate(); err != nil {

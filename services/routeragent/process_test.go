@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"github.com/vishvananda/netns"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/millrace/millrace/internal/filelock"
 	"github.com/millrace/millrace/services/routeragent"
 	"github.com/millrace/millrace/services/routeragent/labtest"
 )
@@ -184,4 +186,24 @@ func (x *target) holdAndTry(t *testing.T) (config, dump string) {
 		t.Fatal("the commit is not in force while it waits")
 	}
 	return config, dump
+}
+
+// TestOneAgentOfAFolder: a second agent would recover what the first one is about to change.
+func TestOneAgentOfAFolder(t *testing.T) {
+	x := newTarget(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	second, err := routeragent.New(x.cfg, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(t.Context()); !errors.Is(err, filelock.ErrHeld) || !strings.Contains(err.Error(), x.cfg.DataDir) {
+		t.Errorf("a second agent: %v; want %v with the folder %s", err, filelock.ErrHeld, x.cfg.DataDir)
+		_ = second.Stop(t.Context())
+	}
+	x.stop()
+	x.start()
 }

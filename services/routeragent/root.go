@@ -12,6 +12,7 @@ package routeragent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,6 +30,7 @@ import (
 
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bounds"
+	"github.com/millrace/millrace/internal/filelock"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/services/routeragent/apply"
 	"github.com/millrace/millrace/services/routeragent/frr"
@@ -59,6 +61,7 @@ type Dependencies struct {
 type Agent struct {
 	cfg     Configuration
 	deps    Dependencies
+	lock    *filelock.Lock
 	kernel  *kernel.Kernel
 	engine  *apply.Engine
 	store   *apply.Store
@@ -87,11 +90,23 @@ func New(cfg Configuration, deps Dependencies) (*Agent, error) {
 	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}, nil
 }
 
-// Start takes over the objects of an earlier agent, then serves.
-func (a *Agent) Start(ctx context.Context) error {
+// Start takes over the objects of an earlier agent, then serves. The data folder is locked against a second agent: it
+// would recover what this one is about to change.
+func (a *Agent) Start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(a.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
+	if a.lock, err = filelock.Try(filepath.Join(a.cfg.DataDir, "lock")); err != nil {
+		return fmt.Errorf("data folder %s: %w: a router has one agent", a.cfg.DataDir, err)
+	}
+	if err := a.takeOver(ctx); err != nil {
+		return errors.Join(err, a.lock.Close())
+	}
+	return nil
+}
+
+// takeOver brings kernel and FRR to the configuration that is kept, and serves.
+func (a *Agent) takeOver(ctx context.Context) error {
 	creds, err := a.transport()
 	if err != nil {
 		return err
@@ -259,5 +274,5 @@ func (a *Agent) Stop(ctx context.Context) error {
 	a.wg.Wait()
 	a.store.Stop()
 	a.kernel.Close()
-	return nil
+	return a.lock.Close()
 }
