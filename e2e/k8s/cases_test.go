@@ -21,6 +21,7 @@ var cases = []struct {
 	run  func(*world, *testing.T)
 }{
 	{"the API server takes what the chart renders", (*world).rendered},
+	{"kube-score finds nothing in the chart but what is accepted with a reason", (*world).scores},
 	{"without a StorageClass an install is refused, and nothing is made", (*world).noStorage},
 	{"with default values it is ready, and helm test passes", (*world).install},
 	{"the pod hears on the ports that image and chart name, and no others", (*world).portsHeard},
@@ -45,6 +46,7 @@ var cases = []struct {
 	{"parts: the push service killed during a change set: the record says what the router has", (*world).killedInChange},
 	{"parts: collector and flow store killed during an import: repeated, each record is there once", (*world).killedInImport},
 	{"parts: collectors come and go under load: each datagram's record is stored", (*world).scaled},
+	{"parts: an autoscaler adds collectors by their load and takes them away: each datagram's record is stored", (*world).autoscaled},
 	{"parts: each service's pod deleted without a warning: all work again", (*world).eachDeleted},
 	{"parts: a second pod of each service is on the second node", (*world).spread},
 	{"parts: the second node loses its power during a change set: the record says what the router has, and a later one is verified", (*world).lost},

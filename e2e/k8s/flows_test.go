@@ -5,6 +5,7 @@ package k8s
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,10 +100,11 @@ func (w *world) nightly(t *testing.T) {
 
 var exporter = netip.MustParseAddr(kubenode.Outside)
 
-// give imports one record of a transfer as a batch, as `millrace flows import` does.
-func (w *world) give(t *testing.T, batch string, of transfers.Transfer, begin time.Time) error {
+// give imports records of a transfer as a batch, as `millrace flows import` does.
+func (w *world) give(t *testing.T, batch string, of transfers.Transfer, begin time.Time, records int) error {
 	stream := w.files.Import(t.Context())
-	if err := stream.Send(&flowv1.ImportRequest{Batch: &flowv1.FlowBatch{BatchId: batch, Records: []*flowv1.FlowRecord{of.Record(exporter, begin)}}}); err != nil {
+	all := slices.Repeat([]*flowv1.FlowRecord{of.Record(exporter, begin)}, records)
+	if err := stream.Send(&flowv1.ImportRequest{Batch: &flowv1.FlowBatch{BatchId: batch, Records: all}}); err != nil {
 		_, closed := stream.CloseAndReceive()
 		return closed
 	}

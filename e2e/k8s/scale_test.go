@@ -32,6 +32,53 @@ func exporters() []string {
 	return all
 }
 
+// senders are exporters that send until ctx ends, each from an address of its own.
+type senders struct {
+	w       *world
+	of      transfers.Transfer
+	ctx     context.Context
+	running sync.WaitGroup
+	began   int
+	sent    [manyExporters]uint64
+}
+
+// more begins n further ones.
+func (s *senders) more(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		i := s.began
+		own(t, exporterAddress(i))
+		s.running.Go(func() { s.sent[i] = s.w.sending(s.ctx, t, exporterAddress(i), s.of) })
+		s.began++
+	}
+}
+
+// untilEach waits until there are as many collectors, and each gets datagrams: what began before stays with its own.
+func (s *senders) untilEach(t *testing.T, collectors int) {
+	t.Helper()
+	kubenode.Until(t, fmt.Sprintf("each of %d collectors gets datagrams", collectors), func() (bool, any) {
+		got := s.w.datagrams(t)
+		if len(got) == collectors && slices.Min(got) > 100 {
+			return true, got
+		}
+		if s.began < manyExporters && len(got) == collectors && slices.Contains(got, 0) {
+			s.more(t, 1)
+		}
+		return false, got
+	})
+}
+
+// total is how many datagrams they have sent, once ctx has ended.
+func (s *senders) total(t *testing.T) (all uint64) {
+	t.Helper()
+	s.running.Wait()
+	for _, n := range s.sent {
+		all += n
+	}
+	t.Logf("%d datagrams of %d exporters", all, s.began)
+	return all
+}
+
 // sending sends one datagram after the other from an address, until ctx ends, and returns how many the kernel took.
 func (w *world) sending(ctx context.Context, t *testing.T, from string, of transfers.Transfer) (sent uint64) {
 	c, err := (&net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}).DialContext(ctx, "udp", net.JoinHostPort(kubenode.Address, strconv.Itoa(flowPort)))
@@ -58,33 +105,14 @@ func (w *world) scaled(t *testing.T) {
 		w.node.Run(t, "mkdir", "-p", "/var/lib/disk-"+name)
 		w.node.Apply(t, fmt.Sprintf(partVolumes, name, "1Gi"))
 	}
-	of := transfers.Transfer{Src: "10.25.0.5", Dst: "10.26.0.9", Bytes: 1_000_000}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var senders sync.WaitGroup
-	sent := make([]uint64, manyExporters)
-	start := func(i int) {
-		own(t, exporterAddress(i))
-		senders.Go(func() { sent[i] = w.sending(ctx, t, exporterAddress(i), of) })
-	}
-	began := 0
-	for ; began < earlyExporters; began++ {
-		start(began)
-	}
+	exporters := &senders{w: w, ctx: ctx, of: transfers.Transfer{Src: "10.25.0.5", Dst: "10.26.0.9", Bytes: 1_000_000}}
+	exporters.more(t, earlyExporters)
 	if out, err := w.upgrade(t, "--set", "parts.replicas.flow=3"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	kubenode.Until(t, "each of three collectors gets datagrams", func() (bool, any) {
-		got := w.datagrams(t)
-		if len(got) == 3 && slices.Min(got) > 100 {
-			return true, got
-		}
-		if began < manyExporters && slices.Contains(got, 0) {
-			start(began)
-			began++
-		}
-		return false, got
-	})
+	exporters.untilEach(t, 3)
 	if out, err := w.upgrade(t, "--set", "parts.replicas.flow=1"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -92,13 +120,7 @@ func (w *world) scaled(t *testing.T) {
 		w.node.Kubectl(t, "wait", "--for=delete", fmt.Sprint("pod/millrace-flow-", i), "--timeout", kubenode.Patience.String())
 	}
 	stop()
-	senders.Wait()
-	total := uint64(0)
-	for _, n := range sent {
-		total += n
-	}
-	t.Logf("%d datagrams of %d exporters", total, began)
-	w.holds(t, of, total)
+	w.holds(t, exporters.of, exporters.total(t))
 }
 
 // datagrams are how many came to each pod of a collector, by its kernel.

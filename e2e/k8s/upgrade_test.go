@@ -25,14 +25,14 @@ func (w *world) killedInImport(t *testing.T) {
 		if i == batches/2 {
 			before = w.kill(t, "flow", "flowstore")
 		}
-		if err := w.give(t, fmt.Sprint("killed-", i), of, begin); err != nil {
+		if err := w.give(t, fmt.Sprint("killed-", i), of, begin, 1); err != nil {
 			t.Logf("batch %d: %v", i, err)
 			break
 		}
 	}
 	w.ready(t, before)
 	for i := range batches {
-		w.giveUntilTaken(t.Context(), t, fmt.Sprint("killed-", i), of, begin)
+		w.giveUntilTaken(t.Context(), t, fmt.Sprint("killed-", i), of, begin, 1)
 	}
 	w.holds(t, of, batches)
 }
@@ -52,8 +52,8 @@ func (w *world) holds(t *testing.T, of transfers.Transfer, flows uint64) {
 }
 
 // giveUntilTaken repeats a batch until the collector has answered that it has it.
-func (w *world) giveUntilTaken(ctx context.Context, t *testing.T, batch string, of transfers.Transfer, begin time.Time) {
-	for w.give(t, batch, of, begin) != nil && ctx.Err() == nil {
+func (w *world) giveUntilTaken(ctx context.Context, t *testing.T, batch string, of transfers.Transfer, begin time.Time, records int) {
+	for w.give(t, batch, of, begin, records) != nil && ctx.Err() == nil {
 		time.Sleep(100 * time.Millisecond)
 	}
 }
@@ -61,7 +61,7 @@ func (w *world) giveUntilTaken(ctx context.Context, t *testing.T, batch string, 
 // load imports one batch after the other until ctx ends, and returns how many were acknowledged.
 func (w *world) load(ctx context.Context, t *testing.T, of transfers.Transfer, begin time.Time) (given uint64) {
 	for ; ctx.Err() == nil; given++ {
-		w.giveUntilTaken(t.Context(), t, fmt.Sprint("load-", given), of, begin)
+		w.giveUntilTaken(t.Context(), t, fmt.Sprint("load-", given), of, begin, 1)
 	}
 	return given
 }

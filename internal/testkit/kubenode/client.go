@@ -61,7 +61,7 @@ func (n *Node) client(ctx context.Context, name, input string, args ...string) (
 
 // Command is one of the node's clients, kubectl or helm, that is not started yet.
 func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, n.program(name), args...)
+	cmd := exec.CommandContext(ctx, n.Program(name), args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.Folder, "KUBECONFIG=" + n.kubeconfig(admin)}
 	return cmd
 }

@@ -23,6 +23,7 @@ func (n *Node) files(t *testing.T) {
 		n.pki.Issue(t, "kube-apiserver", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 			"127.0.0.1", "10.96.0.1", Address)
 		n.pki.Issue(t, "service-accounts")
+		n.pki.Issue(t, frontProxy)
 	}
 	for who, groups := range map[string][]string{
 		admin: {"system:masters"}, "kubelet-client": {"system:masters"}, "system:node:" + n.Name: {"system:nodes"},
@@ -43,7 +44,7 @@ func (n *Node) files(t *testing.T) {
 	n.write(t, "kubelet.yaml", "kubelet.yaml", "")
 	n.write(t, "resolv.conf", "resolv.conf", "")
 	n.write(t, "net.d/10-pods.conflist", "pods.conflist", "")
-	raw, err := os.ReadFile(n.program("pause"))
+	raw, err := os.ReadFile(n.Program("pause"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(n.Folder, "pause"), raw, 0o755))
 }
@@ -61,9 +62,9 @@ func (n *Node) write(t *testing.T, file, from, who string) {
 	must(t, os.WriteFile(filepath.Join(n.Folder, file), out.Bytes(), 0o600))
 }
 
-// addons are what a cluster has beside its node: names of services, and a disk for claims.
-func addons() string {
-	raw, err := embedded.ReadFile("files/addons.yaml")
+// manifest is a file of objects that a cluster has beside its node.
+func manifest(name string) string {
+	raw, err := embedded.ReadFile("files/" + name)
 	if err != nil {
 		panic(err) // it is embedded
 	}

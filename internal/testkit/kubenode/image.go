@@ -18,20 +18,27 @@ import (
 
 // Images of the node itself. No registry is asked.
 const (
-	pause   = "millrace.local/pause:1"
-	coredns = "millrace.local/coredns:1"
+	pause         = "millrace.local/pause:1"
+	coredns       = "millrace.local/coredns:1"
+	metricsServer = "millrace.local/metrics-server:1"
 )
 
 // images gives the node its own images: one static program each.
 func (n *Node) images(t *testing.T) {
 	t.Helper()
 	for tag, program := range map[string]string{pause: "pause", coredns: "coredns"} {
-		file := filepath.Join(n.Folder, program+".tar")
-		layer, err := layerOf(n.program(program))
-		must(t, err)
-		must(t, writeImage(file, tag, layer, "/"+program))
-		n.Import(t, file)
+		n.image(t, tag, program)
 	}
+}
+
+// image gives the node an image of one of its programs.
+func (n *Node) image(t *testing.T, tag, program string) {
+	t.Helper()
+	file := filepath.Join(n.Folder, program+".tar")
+	layer, err := layerOf(n.Program(program))
+	must(t, err)
+	must(t, writeImage(file, tag, layer, "/"+program))
+	n.Import(t, file)
 }
 
 // ImportRoot gives the node an image of a root file system, from an archive of it.

@@ -68,9 +68,17 @@ func Start(t *testing.T, bin string) *Node {
 	removeLeft(t)
 	layCable(t)
 	n.boot(t)
-	n.Apply(t, addons())
+	n.Apply(t, manifest("addons.yaml"))
 	n.Kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout", Patience.String())
 	return n
+}
+
+// Metrics adds metrics-server, from which autoscalers know what pods use, and waits until the API has it.
+func (n *Node) Metrics(t *testing.T) {
+	t.Helper()
+	n.image(t, metricsServer, "metrics-server")
+	n.Apply(t, manifest("metrics.yaml"))
+	n.await(t, "the API of metrics is there", "wait", "--for=condition=Available", "apiservice/v1beta1.metrics.k8s.io", "--timeout=5s")
 }
 
 // Join adds a node without a control plane, and ends it with the test.

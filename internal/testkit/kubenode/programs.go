@@ -7,23 +7,30 @@ import (
 	"testing"
 )
 
+// frontProxy is the API server's name towards APIs behind it.
+const frontProxy = "front-proxy-client"
+
 // control starts etcd, the API server, the controller manager and the scheduler.
 func (n *Node) control(t *testing.T) {
 	t.Helper()
 	// The disk's data outlive the processes, and the host's kernel outlives the node.
-	n.launch(t, "etcd", n.program("etcd"), "--data-dir=/var/lib/etcd", "--unsafe-no-fsync",
+	n.launch(t, "etcd", n.Program("etcd"), "--data-dir=/var/lib/etcd", "--unsafe-no-fsync",
 		"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379", "--listen-peer-urls=http://127.0.0.1:2380")
-	n.launch(t, "kube-apiserver", n.program("kube-apiserver"),
+	n.launch(t, "kube-apiserver", n.Program("kube-apiserver"),
 		"--etcd-servers=http://127.0.0.1:2379", "--advertise-address="+Address, "--service-cluster-ip-range="+services,
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 		"--client-ca-file="+n.pki.CA, "--tls-cert-file="+n.cert("kube-apiserver"), "--tls-private-key-file="+n.key("kube-apiserver"),
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+n.cert("service-accounts"), "--service-account-signing-key-file="+n.key("service-accounts"),
 		"--kubelet-client-certificate="+n.cert("kubelet-client"), "--kubelet-client-key="+n.key("kubelet-client"),
-		"--kubelet-certificate-authority="+n.pki.CA, "--kubelet-preferred-address-types=InternalIP")
+		"--kubelet-certificate-authority="+n.pki.CA, "--kubelet-preferred-address-types=InternalIP",
+		// Who it is that asks, the API server tells an API behind it in headers.
+		"--requestheader-client-ca-file="+n.pki.CA, "--requestheader-allowed-names="+frontProxy, "--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file="+n.cert(frontProxy), "--proxy-client-key-file="+n.key(frontProxy))
 	n.await(t, "the API server is ready", "get", "--raw", "/readyz")
-	n.launch(t, "kube-controller-manager", n.program("kube-controller-manager"), "--kubeconfig="+n.kubeconfig("system:kube-controller-manager"),
+	n.launch(t, "kube-controller-manager", n.Program("kube-controller-manager"), "--kubeconfig="+n.kubeconfig("system:kube-controller-manager"),
 		"--leader-elect=false", "--use-service-account-credentials", "--service-account-private-key-file="+n.key("service-accounts"), "--root-ca-file="+n.pki.CA)
-	n.launch(t, "kube-scheduler", n.program("kube-scheduler"), "--kubeconfig="+n.kubeconfig("system:kube-scheduler"), "--leader-elect=false")
+	n.launch(t, "kube-scheduler", n.Program("kube-scheduler"), "--kubeconfig="+n.kubeconfig("system:kube-scheduler"), "--leader-elect=false")
 }
 
 // worker starts containerd, kubelet and kube-proxy, and waits for the node.
@@ -37,10 +44,10 @@ func (n *Node) worker(t *testing.T) {
 		return err == nil, string(out)
 	})
 	// As its supervisor does on a host, it is started again: containerd answers before it has taken up what ran there.
-	n.launch(t, "kubelet", "sh", "-c", `while :; do "$@"; sleep 1; done`, "sh", n.program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
+	n.launch(t, "kubelet", "sh", "-c", `while :; do "$@"; sleep 1; done`, "sh", n.Program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
 		"--node-ip="+n.Address, "--hostname-override="+n.Name)
 	// Limits of conntrack cannot be written in a namespace: 0 leaves them.
-	n.launch(t, "kube-proxy", n.program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+n.Name,
+	n.launch(t, "kube-proxy", n.Program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+n.Name,
 		"--cluster-cidr="+allPods, "--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0")
 	n.await(t, "the node is ready", "wait", "--for=condition=Ready", "node/"+n.Name, "--timeout=5s")
 }
@@ -59,7 +66,8 @@ func (n *Node) await(t *testing.T, what string, args ...string) {
 	})
 }
 
-func (n *Node) program(name string) string { return filepath.Join(n.bin, name) }
+// Program is the file of one of the programs that tools/k8s/fetch.sh builds.
+func (n *Node) Program(name string) string { return filepath.Join(n.bin, name) }
 
 // cert and key are the files of a name of the cluster's CA.
 func (n *Node) cert(name string) string { return filepath.Join(filepath.Dir(n.pki.CA), name+".pem") }
