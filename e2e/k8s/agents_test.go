@@ -41,7 +41,6 @@ func (w *world) startRouter(t *testing.T) {
 // onNode has the chart run the agents of a node that is a router and a PE.
 func (w *world) onNode(t *testing.T) {
 	w.startRouter(t)
-	w.node.ImportRoot(t, frrImage, w.frr)
 	cert, key := w.agents.Issue(t, w.node.Name, kubenode.Address)
 	w.node.Kubectl(t, "create", "secret", "generic", "millrace-agents", "--from-file=ca.crt="+w.network.tls.CA, "--from-file=tls.crt="+cert, "--from-file=tls.key="+key)
 	group, err := strconv.Atoi(strings.Split(strings.TrimSpace(w.node.Run(t, "getent", "group", "frrvty")), ":")[2])

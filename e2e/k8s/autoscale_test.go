@@ -39,7 +39,7 @@ func (w *world) autoscaled(t *testing.T) {
 	load := w.newImports(t)
 	busy := 0.0
 	for busy < max(loadFactor*idle, leastLoad) {
-		load.more(t, max(1, load.clients)) // twice as many
+		load.more(t, max(4, load.clients)) // twice as many
 		busy = w.usage(t)
 	}
 	percent := int(busy / 3 / collectorRequest * 100)
@@ -108,10 +108,10 @@ type imports struct {
 
 // importRecords are the records of a batch, importEvery is how long a client waits after each.
 const (
-	importRecords = 500
+	importRecords = 2000
 	importEvery   = 100 * time.Millisecond
 	// manyClients are as many as two processors can serve.
-	manyClients = 16
+	manyClients = 32
 )
 
 func (w *world) newImports(t *testing.T) *imports {

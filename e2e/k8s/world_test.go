@@ -79,6 +79,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.node.Import(t, archive)
+	w.node.ImportRoot(t, frrImage, w.frr)
 	w.node.Run(t, "ctr", "--namespace", "k8s.io", "images", "tag", "docker.io/library/millrace:"+appVersion(t), "docker.io/library/millrace:next")
 	w.network = newNetwork(t)
 	return w

@@ -25,6 +25,7 @@ for p in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubele
 done
 build etcd go.etcd.io/etcd/server/v3
 build coredns github.com/coredns/coredns
+build kube-router github.com/cloudnativelabs/kube-router/v2/cmd/kube-router
 build metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server
 build kube-score github.com/zegl/kube-score/cmd/kube-score
 go build -ldflags "-s -w" -o "$out/bin/pause" ./pause

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what a Kubernetes node needs of Debian: containerd, runc, the plugins of its network, and nft for kube-proxy.
+# Installs what a Kubernetes node needs of Debian: containerd, runc, the plugins of its network, nft for kube-proxy, and
+# iptables and ipset for kube-router.
 # None of it is started as a service.
 set -euo pipefail
 
 missing=()
-for p in containerd runc containernetworking-plugins nftables; do
+for p in containerd runc containernetworking-plugins nftables iptables ipset; do
   dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0

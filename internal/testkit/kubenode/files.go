@@ -27,7 +27,7 @@ func (n *Node) files(t *testing.T) {
 	}
 	for who, groups := range map[string][]string{
 		admin: {"system:masters"}, "kubelet-client": {"system:masters"}, "system:node:" + n.Name: {"system:nodes"},
-		"system:kube-controller-manager": nil, "system:kube-scheduler": nil, "system:kube-proxy": nil,
+		"system:kube-controller-manager": nil, "system:kube-scheduler": nil, "system:kube-proxy": nil, "system:kube-router": nil,
 	} {
 		if _, err := os.Stat(n.cert(who)); errors.Is(err, fs.ErrNotExist) { // else another node's
 			n.pki.IssueFor(t, pkix.Name{CommonName: who, Organization: groups})

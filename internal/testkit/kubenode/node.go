@@ -1,5 +1,6 @@
 // Package kubenode runs a whole Kubernetes node for tests: etcd, API server, controller manager, scheduler, containerd,
-// kubelet, kube-proxy and CoreDNS, in namespaces that one kill ends; and further nodes, which have the last three only.
+// kubelet, kube-proxy, kube-router, which enforces NetworkPolicies, and CoreDNS, in namespaces that one kill ends; and
+// further nodes, without a control plane.
 //
 // In: the programs that tools/k8s/fetch.sh builds, and Debian's containerd, runc and CNI plugins. The test's process
 // needs a network of its own (internal/testkit/faults.OwnNetwork): it is the world outside of the cluster.
@@ -106,7 +107,7 @@ func (n *Node) boot(t *testing.T) {
 
 // firstProcess is the script of the node's first process. What its programs write lies in the folder D: /var/lib is a
 // disk that stays, /run and /var/log are not. Kubelet sets parameters of the kernel, which is the host's: it finds
-// files in their places that have its values.
+// files in their places that have its values. NetworkPolicies are for what one pod sends another over a bridge, too.
 const firstProcess = `set -eu
 mount --make-rslave /
 mount --make-rshared /
@@ -117,6 +118,8 @@ mount -t bpf bpf /sys/fs/bpf
 for f in "$D"/sysctl/*; do mount --bind "$f" "/proc/sys/$(basename "$f" | tr . /)"; done
 ip link set lo up
 echo 1 > /proc/sys/net/ipv4/ip_forward
+[ -e /proc/sys/net/bridge ] || modprobe br_netfilter
+echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
 touch "$D/up"
 exec "$D/pause"`
 

@@ -33,7 +33,7 @@ func (n *Node) control(t *testing.T) {
 	n.launch(t, "kube-scheduler", n.Program("kube-scheduler"), "--kubeconfig="+n.kubeconfig("system:kube-scheduler"), "--leader-elect=false")
 }
 
-// worker starts containerd, kubelet and kube-proxy, and waits for the node.
+// worker starts containerd, kubelet, kube-router and kube-proxy, and waits for the node.
 func (n *Node) worker(t *testing.T) {
 	t.Helper()
 	n.makeCgroups(t)
@@ -46,6 +46,8 @@ func (n *Node) worker(t *testing.T) {
 	// As its supervisor does on a host, it is started again: containerd answers before it has taken up what ran there.
 	n.launch(t, "kubelet", "sh", "-c", `while :; do "$@"; sleep 1; done`, "sh", n.Program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
 		"--node-ip="+n.Address, "--hostname-override="+n.Name)
+	n.launch(t, "kube-router", n.Program("kube-router"), "--kubeconfig="+n.kubeconfig("system:kube-router"), "--hostname-override="+n.Name,
+		"--run-firewall=true", "--run-router=false", "--run-service-proxy=false", "--enable-cni=false", "--service-cluster-ip-range="+services)
 	// Limits of conntrack cannot be written in a namespace: 0 leaves them.
 	n.launch(t, "kube-proxy", n.Program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+n.Name,
 		"--cluster-cidr="+allPods, "--conntrack-max-per-core=0", "--conntrack-min=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0")
