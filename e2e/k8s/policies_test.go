@@ -68,8 +68,12 @@ func (w *world) pageKept(t *testing.T) {
 func (w *world) servicesKept(t *testing.T) {
 	w.begin(t, ofRelease)
 	w.begin(t, neighbour)
+	kubenode.Until(t, "the pods of before the upgrade are gone", func() (bool, any) {
+		ending := w.node.Kubectl(t, "get", "pods", "-l", ofServices, "-o", "jsonpath={.items[*].metadata.deletionTimestamp}")
+		return ending == "", ending
+	})
 	hosts := strings.Fields(w.node.Kubectl(t, "get", "pods", "-l", ofServices+",app.kubernetes.io/component!=dashboard", "-o", "jsonpath={.items[*].status.podIP}"))
-	if len(hosts) < 14 {
+	if len(hosts) != 14 {
 		t.Fatalf("pods at %q", hosts)
 	}
 	for _, host := range hosts {
