@@ -245,6 +245,11 @@ func (n *Node) launch(t *testing.T, what string, command ...string) {
 	n.running[what] = program.Start(t, n.Folder, what, n.within(command...)...)
 }
 
+// supervise is launch for a program that is started again when it ends, as a host's supervisor does.
+func (n *Node) supervise(t *testing.T, what string, args ...string) {
+	n.launch(t, what, append([]string{"sh", "-c", `while :; do "$@"; sleep 1; done`, "sh", n.Program(what)}, args...)...)
+}
+
 // Until asks until it is done.
 func Until(t testing.TB, what string, ask func() (done bool, state any)) {
 	t.Helper()

@@ -43,10 +43,11 @@ func (n *Node) worker(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 		return err == nil, string(out)
 	})
-	// As its supervisor does on a host, it is started again: containerd answers before it has taken up what ran there.
-	n.launch(t, "kubelet", "sh", "-c", `while :; do "$@"; sleep 1; done`, "sh", n.Program("kubelet"), "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
+	// Containerd answers before it has taken up what ran there.
+	n.supervise(t, "kubelet", "--config="+filepath.Join(n.Folder, "kubelet.yaml"), "--kubeconfig="+n.kubeconfig("system:node:"+n.Name),
 		"--node-ip="+n.Address, "--hostname-override="+n.Name)
-	n.launch(t, "kube-router", n.Program("kube-router"), "--kubeconfig="+n.kubeconfig("system:kube-router"), "--hostname-override="+n.Name,
+	// A node is known once kubelet has said so.
+	n.supervise(t, "kube-router", "--kubeconfig="+n.kubeconfig("system:kube-router"), "--hostname-override="+n.Name,
 		"--run-firewall=true", "--run-router=false", "--run-service-proxy=false", "--enable-cni=false", "--service-cluster-ip-range="+services)
 	// Limits of conntrack cannot be written in a namespace: 0 leaves them.
 	n.launch(t, "kube-proxy", n.Program("kube-proxy"), "--kubeconfig="+n.kubeconfig("system:kube-proxy"), "--proxy-mode=nftables", "--hostname-override="+n.Name,
