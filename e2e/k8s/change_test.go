@@ -92,6 +92,10 @@ func (w *world) change(t *testing.T) {
 	if w.has(t) {
 		t.Error("the router has an LSP before anybody approved one")
 	}
+	kubenode.Until(t, "the nightly run's change set is planned", func() (bool, any) {
+		s := w.get(t, id).GetState()
+		return s == pushv1.State_STATE_PLANNED, s
+	})
 	if err := w.approve(t, id); err != nil {
 		t.Fatal(err)
 	}
