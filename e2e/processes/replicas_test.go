@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
@@ -50,12 +52,38 @@ func (p *plane) checkFailover(t *testing.T, pair string) {
 	p.second(t, "policy")
 	p.second(t, "push")
 	p.kill(t, "push")
+	p.left(t, "push")
 	p.running["policy"].Stand(t)
 	p.checkPlanned(t, pair)
 	p.waitMetricAt(t, p.url("dashboard"), fmt.Sprintf("millrace_cmd_failed_over_calls_total{address=%q,service=%q}", p.url("push"), "push"), 1)
 	p.waitMetricAt(t, p.urlOf("push-2"), fmt.Sprintf("millrace_cmd_failed_over_calls_total{address=%q,service=%q}", p.url("policy"), "policy"), 1)
 	p.running["policy"].Move(t)
 	p.start(t, "push")
+}
+
+// left waits until nobody has a connection to a process that was killed. A caller that has not seen yet that its
+// connection has ended may write a whole call to it, and then cannot know whether it was done.
+func (p *plane) left(t *testing.T, name string) {
+	t.Helper()
+	to, err := netip.ParseAddrPort(strings.TrimPrefix(p.urlOf(name), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := to.Addr().As4()
+	there := fmt.Sprintf("%02X%02X%02X%02X:%04X", a[3], a[2], a[1], a[0], to.Port())
+	program.Until(t, "callers of "+name+" know that it is gone", func() (bool, any) {
+		raw, err := os.ReadFile("/proc/net/tcp")
+		if err != nil {
+			return false, err
+		}
+		for _, line := range strings.Split(string(raw), "\n") {
+			// 01 is ESTABLISHED, 08 CLOSE_WAIT.
+			if f := strings.Fields(line); len(f) > 3 && f[2] == there && (f[3] == "01" || f[3] == "08") {
+				return false, line
+			}
+		}
+		return true, nil
+	})
 }
 
 // second starts another replica of a service, on a port of its own.

@@ -67,6 +67,6 @@ func pause(failures int) time.Duration {
 	return min(out, mostPause)
 }
 
-// sends reports whether a call that failed at one address is sent to another: where no server was reached it always is,
-// else only if it has no effects.
+// sends reports whether a call that failed at one address is sent to another: where no server can have done it it
+// always is, else only if it has no effects.
 func sends(reached, harmless, whole bool) bool { return whole && (!reached || harmless) }

@@ -37,13 +37,13 @@ type failover struct {
 
 // RoundTrip implements http.RoundTripper.
 func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
-	harmless := harmless(r)
-	body := payloadOf(r, harmless)
+	harmless, single := harmless(r), single(r)
+	body := payloadOf(r, harmless || single)
 	defer body.end()
 	var failed error
 	all := f.order()
 	for n, i := range all {
-		answer, reached, err := f.send(r, body, i)
+		answer, reached, err := f.send(r, body, i, single)
 		if err == nil {
 			return answer, nil
 		}
@@ -60,8 +60,9 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, failed
 }
 
-// send sends a request to one address. reached tells that a server may have it.
-func (f *failover) send(r *http.Request, body *payload, to int) (answer *http.Response, reached bool, err error) {
+// send sends a request to one address. reached tells that a server may have done it: of a single message it does
+// nothing before it has it whole.
+func (f *failover) send(r *http.Request, body *payload, to int, single bool) (answer *http.Response, reached bool, err error) {
 	out, err := Moved(r, f.addresses[0], f.addresses[to])
 	if err != nil {
 		return nil, false, err
@@ -69,8 +70,11 @@ func (f *failover) send(r *http.Request, body *payload, to int) (answer *http.Re
 	if out.Body, err = body.next(); err != nil {
 		return nil, false, err
 	}
-	var connected atomic.Bool
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	var connected, written atomic.Bool
+	trace := &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { connected.Store(true) },
+		WroteRequest: func(w httptrace.WroteRequestInfo) { written.Store(written.Load() || w.Err == nil) },
+	}
 	answer, err = f.next.RoundTrip(out.WithContext(httptrace.WithClientTrace(out.Context(), trace)))
 	if err == nil {
 		f.answered(to)
@@ -84,7 +88,11 @@ func (f *failover) send(r *http.Request, body *payload, to int) (answer *http.Re
 	default:
 		f.failed(to, err)
 	}
-	return nil, connected.Load() && !dialled(err), err
+	has := &connected
+	if single {
+		has = &written
+	}
+	return nil, has.Load() && !dialled(err), err
 }
 
 // harmless reports whether doing a request twice is the same as once: calls declare whether they change something.
@@ -94,6 +102,12 @@ func harmless(r *http.Request) bool {
 	}
 	call := rights.Of(r.URL.Path)
 	return call.Needs != rightsv1.Role_ROLE_UNSPECIFIED && !call.Changes
+}
+
+// single reports whether a request is one message: of a stream a server may do the first part. So is what is no call.
+func single(r *http.Request) bool {
+	call := rights.Of(r.URL.Path)
+	return call.Needs != rightsv1.Role_ROLE_UNSPECIFIED && !call.Streams
 }
 
 // dialled reports whether an error is that no connection was made. The transport may have had another one before, on

@@ -148,6 +148,7 @@ func (c *calling) call(ctx context.Context, procedure, text string, only bool) (
 	if err != nil {
 		return "", err
 	}
+	r.ContentLength = int64(len(text))
 	answer, err := c.Do(r)
 	if err != nil {
 		return "", err

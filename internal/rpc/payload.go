@@ -19,7 +19,7 @@ type payload struct {
 	sent bool
 }
 
-// payloadOf is that of a request; keep tells that what a server may have read is sent again, too.
+// payloadOf is that of a request; keep tells that what a server may have read of it is sent again, too.
 func payloadOf(r *http.Request, keep bool) *payload {
 	p := &payload{r: r}
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {

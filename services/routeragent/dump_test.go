@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,16 +17,35 @@ import (
 // iproute2 show, and the octets in the classifier's maps. Counters of hits are left out.
 func (x *target) dump() string {
 	x.Helper()
+	for {
+		out, err := x.look()
+		switch {
+		case errors.Is(err, os.ErrNotExist): // the agent has replaced a program since it was listed
+		case err != nil:
+			x.Fatal(err)
+		default:
+			return out
+		}
+	}
+}
+
+// look is dump, or an error of what was gone when it was to be read.
+func (x *target) look() (string, error) {
+	x.Helper()
 	out := x.router.Dump()
 	seen := map[ebpf.MapID]bool{}
 	for _, port := range []string{"ge-a", "ge-b"} {
 		for _, hook := range []string{"ingress", "egress"} {
 			for _, prog := range x.programs(port, hook) {
-				out += x.maps(prog, seen)
+				of, err := mapsOf(prog, seen)
+				if err != nil {
+					return "", fmt.Errorf("program %d: %w", prog, err)
+				}
+				out += of
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // programs are the ids of the classifier programs on a port.
@@ -47,43 +68,46 @@ func (x *target) programs(port, hook string) []int {
 	return out
 }
 
-func (x *target) maps(prog int, seen map[ebpf.MapID]bool) string {
-	x.Helper()
+// mapsOf are those of a program that were not seen before.
+func mapsOf(prog int, seen map[ebpf.MapID]bool) (string, error) {
 	p, err := ebpf.NewProgramFromID(ebpf.ProgramID(prog))
 	if err != nil {
-		x.Fatalf("program %d: %v", prog, err)
+		return "", err
 	}
 	defer p.Close()
 	info, err := p.Info()
 	if err != nil {
-		x.Fatalf("program %d: %v", prog, err)
+		return "", err
 	}
 	ids, _ := info.MapIDs()
 	var out []string
 	for _, id := range ids {
 		if !seen[id] {
 			seen[id] = true
-			out = append(out, x.oneMap(id))
+			one, err := oneMap(id)
+			if err != nil {
+				return "", err
+			}
+			out = append(out, one)
 		}
 	}
 	slices.Sort(out)
-	return strings.Join(out, "")
+	return strings.Join(out, ""), nil
 }
 
 // oneMap is a line per map: name, entries, digest; maps inside of a map are read too.
-func (x *target) oneMap(id ebpf.MapID) string {
-	x.Helper()
+func oneMap(id ebpf.MapID) (string, error) {
 	m, err := ebpf.NewMapFromID(id)
 	if err != nil {
-		x.Fatalf("map %d: %v", id, err)
+		return "", fmt.Errorf("map %d: %w", id, err)
 	}
 	defer m.Close()
 	info, err := m.Info()
 	if err != nil {
-		x.Fatalf("map %d: %v", id, err)
+		return "", fmt.Errorf("map %d: %w", id, err)
 	}
 	if strings.HasPrefix(info.Name, "te_hits") || strings.Contains(info.Name, "rodata") {
-		return ""
+		return "", nil
 	}
 	var lines []string
 	var key, value []byte
@@ -91,13 +115,15 @@ func (x *target) oneMap(id ebpf.MapID) string {
 	for entries.Next(&key, &value) {
 		line := string(value)
 		if info.Type == ebpf.ArrayOfMaps || info.Type == ebpf.HashOfMaps {
-			line = x.oneMap(ebpf.MapID(binary.NativeEndian.Uint32(value)))
+			if line, err = oneMap(ebpf.MapID(binary.NativeEndian.Uint32(value))); err != nil {
+				return "", err
+			}
 		}
 		lines = append(lines, string(key)+"="+line)
 	}
 	if err := entries.Err(); err != nil {
-		x.Fatalf("map %s: %v", info.Name, err)
+		return "", fmt.Errorf("map %s: %w", info.Name, err)
 	}
 	slices.Sort(lines)
-	return fmt.Sprintf("map %s: %d entries, %x\n", info.Name, len(lines), sha256.Sum256([]byte(strings.Join(lines, "\n"))))
+	return fmt.Sprintf("map %s: %d entries, %x\n", info.Name, len(lines), sha256.Sum256([]byte(strings.Join(lines, "\n")))), nil
 }
