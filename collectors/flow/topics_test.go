@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -156,7 +155,7 @@ func (s *site) collector(on bus.Bus, most int, topics ...string) (*Component, *p
 		s.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	c, err := New(cfg, Dependencies{Bus: on, Registerer: reg, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Kafka: func(brokers []string) (bus.KafkaConfiguration, error) {
+	c, err := New(cfg, Dependencies{Bus: on, Registerer: reg, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Kafka: func(brokers []string) (bus.KafkaConfiguration, error) {
 		return s.config, nil
 	}})
 	if err != nil {
