@@ -61,7 +61,7 @@ func (f *failover) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // send sends a request to one address. reached tells that a server may have done it: of a single message it does
-// nothing before it has it whole.
+// nothing before it has it whole. The transport says that all was written before it returns.
 func (f *failover) send(r *http.Request, body *payload, to int, single bool) (answer *http.Response, reached bool, err error) {
 	out, err := Moved(r, f.addresses[0], f.addresses[to])
 	if err != nil {
@@ -104,7 +104,8 @@ func harmless(r *http.Request) bool {
 	return call.Needs != rightsv1.Role_ROLE_UNSPECIFIED && !call.Changes
 }
 
-// single reports whether a request is one message: of a stream a server may do the first part. So is what is no call.
+// single reports whether a request is one message: of a stream a server may do the first part. What is no call may be
+// a stream.
 func single(r *http.Request) bool {
 	call := rights.Of(r.URL.Path)
 	return call.Needs != rightsv1.Role_ROLE_UNSPECIFIED && !call.Streams

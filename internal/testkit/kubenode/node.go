@@ -2,7 +2,7 @@
 // kubelet, kube-proxy, kube-router, which enforces NetworkPolicies, and CoreDNS, in namespaces that one kill ends; and
 // further nodes, without a control plane.
 //
-// In: the programs that tools/k8s/fetch.sh builds, and Debian's containerd, runc and CNI plugins. The test's process
+// In: the programs that tools/k8s/fetch.sh builds, and what tools/k8s/packages.sh installs. The test's process
 // needs a network of its own (internal/testkit/faults.OwnNetwork): it is the world outside of the cluster.
 // Out: a cluster at Address, its API by kubectl and helm, and what its programs logged.
 // Next: e2e/k8s.
