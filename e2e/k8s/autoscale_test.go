@@ -21,9 +21,8 @@ import (
 // processor. A third of that, in whole percent of what its pod requests, is the target: an autoscaler wants three
 // collectors under load, and one without, for two that hear exporters only use less than the target.
 const (
-	loadFactor       = 12
-	leastLoad        = 30
-	collectorRequest = 250 // the chart's, in thousandths of a processor
+	loadFactor = 12
+	leastLoad  = 30
 )
 
 // autoscaled lets Kubernetes add two collectors by what they use of the processor, and take them away again, while
@@ -39,11 +38,16 @@ func (w *world) autoscaled(t *testing.T) {
 	load := w.newImports(t)
 	busy := 0.0
 	for busy < max(loadFactor*idle, leastLoad) {
-		load.more(t, max(4, load.clients)) // twice as many
+		load.more(t, max(4, load.clients)) // then twice as many
 		busy = w.usage(t)
 	}
-	percent := int(busy / 3 / collectorRequest * 100)
-	t.Logf("%.1f m without imports, %.1f m with those of %d clients; the target is %d %% of %d m", idle, busy, load.clients, percent, collectorRequest)
+	asks := w.node.Kubectl(t, "get", "pod", "millrace-flow-0", "-o", "jsonpath={.spec.containers[0].resources.requests.cpu}")
+	request, err := strconv.ParseFloat(strings.TrimSuffix(asks, "m"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	percent := int(busy / 3 / request * 100)
+	t.Logf("%.1f m without imports, %.1f m with those of %d clients; the target is %d %% of %s", idle, busy, load.clients, percent, asks)
 
 	w.autoscaling(t, percent)
 	exporters.untilEach(t, 3)
@@ -106,10 +110,9 @@ type imports struct {
 	batches atomic.Uint64
 }
 
-// importRecords are the records of a batch, importEvery is how long a client waits after each.
 const (
-	importRecords = 2000
-	importEvery   = 100 * time.Millisecond
+	importRecords = 2000 // of a batch
+	importPause   = 100 * time.Millisecond
 	// manyClients are as many as two processors can serve.
 	manyClients = 32
 )
@@ -124,17 +127,10 @@ func (w *world) newImports(t *testing.T) *imports {
 // more begins n further clients.
 func (m *imports) more(t *testing.T, n int) {
 	t.Helper()
-	begin := time.Now().Add(-10 * time.Minute)
 	for range n {
 		m.clients++
-		client := m.clients
-		m.running.Go(func() {
-			for i := 0; m.ctx.Err() == nil; i++ {
-				m.w.giveUntilTaken(t.Context(), t, fmt.Sprintf("autoscaled-%d-%d", client, i), m.of, begin, importRecords)
-				m.batches.Add(1)
-				time.Sleep(importEvery)
-			}
-		})
+		client := fmt.Sprint("autoscaled-", m.clients)
+		m.running.Go(func() { m.batches.Add(m.w.load(m.ctx, t, client, m.of, importRecords, importPause)) })
 	}
 	if m.clients > manyClients {
 		t.Fatalf("%d clients give the collector too little to do", m.clients)

@@ -10,38 +10,32 @@ import (
 )
 
 // probe is a pod that can connect to others, as one that has nothing to do with Millrace may.
-type probe struct{ namespace, labels string }
+type probe struct{ name, namespace, labels string }
 
 // probes of the release's namespace and of another one, and one that is of the release by its labels.
 var (
-	neighbour = probe{"default", "app=neighbour"}
-	stranger  = probe{"stranger", "app=stranger"}
-	ofRelease = probe{"default", "app=own,app.kubernetes.io/name=millrace,app.kubernetes.io/instance=millrace,app.kubernetes.io/component=test"}
+	neighbour = probe{"neighbour", "default", "app=probe"}
+	stranger  = probe{"stranger", "stranger", "app=probe"}
+	ofRelease = probe{"of-release", "default", "app.kubernetes.io/name=millrace,app.kubernetes.io/instance=millrace,app.kubernetes.io/component=test"}
 )
-
-// name is what the pod is called.
-func (p probe) name() string {
-	first, _, _ := strings.Cut(p.labels, ",")
-	return "probe-" + strings.TrimPrefix(first, "app=")
-}
 
 // begin starts the pod.
 func (w *world) begin(t *testing.T, p probe) {
 	t.Helper()
-	w.node.Kubectl(t, "-n", p.namespace, "run", p.name(), "--image", frrImage, "--image-pull-policy=Never", "--labels", p.labels, "--command", "--", "sleep", "infinity")
-	w.node.Kubectl(t, "-n", p.namespace, "wait", "--for=condition=Ready", "pod/"+p.name(), "--timeout", kubenode.Patience.String())
+	w.node.Kubectl(t, "-n", p.namespace, "run", p.name, "--image", frrImage, "--image-pull-policy=Never", "--labels", p.labels, "--command", "--", "sleep", "infinity")
+	w.node.Kubectl(t, "-n", p.namespace, "wait", "--for=condition=Ready", "pod/"+p.name, "--timeout", kubenode.Patience.String())
 	t.Cleanup(func() {
-		w.node.Kubectl(w.whole, "-n", p.namespace, "delete", "pod", p.name(), "--grace-period=0", "--force")
+		w.node.Kubectl(w.whole, "-n", p.namespace, "delete", "pod", p.name, "--grace-period=0", "--force")
 	})
 }
 
 // reaches is whether a connection from the pod comes about.
 func (w *world) reaches(t *testing.T, p probe, host string) bool {
 	t.Helper()
-	out, err := w.node.TryKubectl(t, "-n", p.namespace, "exec", p.name(), "--", "bash", "-c", `if timeout 10 bash -c "exec 3<>/dev/tcp/$1/8080" 2>/dev/null; then echo yes; else echo no; fi`, "bash", host)
+	out, err := w.node.TryKubectl(t, "-n", p.namespace, "exec", p.name, "--", "bash", "-c", `if timeout 10 bash -c "exec 3<>/dev/tcp/$1/8080" 2>/dev/null; then echo yes; else echo no; fi`, "bash", host)
 	out = strings.TrimSpace(out)
 	if err != nil || (out != "yes" && out != "no") {
-		t.Fatalf("%s: %v\n%s", p.name(), err, out)
+		t.Fatalf("%s: %v\n%s", p.name, err, out)
 	}
 	return out == "yes"
 }
@@ -49,10 +43,10 @@ func (w *world) reaches(t *testing.T, p probe, host string) bool {
 // kept waits until the port of a pod is for one probe, and not for the other.
 func (w *world) kept(t *testing.T, host string, from, against probe) {
 	t.Helper()
-	kubenode.Until(t, host+" is kept from "+against.name(), func() (bool, any) { return !w.reaches(t, against, host), nil })
-	kubenode.Until(t, host+" is open for "+from.name(), func() (bool, any) { return w.reaches(t, from, host), nil })
+	kubenode.Until(t, host+" is kept from "+against.name, func() (bool, any) { return !w.reaches(t, against, host), nil })
+	kubenode.Until(t, host+" is open for "+from.name, func() (bool, any) { return w.reaches(t, from, host), nil })
 	if w.reaches(t, against, host) {
-		t.Errorf("%s is open for %s, too", host, against.name())
+		t.Errorf("%s is open for %s, too", host, against.name)
 	}
 }
 

@@ -58,10 +58,13 @@ func (w *world) giveUntilTaken(ctx context.Context, t *testing.T, batch string, 
 	}
 }
 
-// load imports one batch after the other until ctx ends, and returns how many were acknowledged.
-func (w *world) load(ctx context.Context, t *testing.T, of transfers.Transfer, begin time.Time) (given uint64) {
-	for ; ctx.Err() == nil; given++ {
-		w.giveUntilTaken(t.Context(), t, fmt.Sprint("load-", given), of, begin, 1)
+// load imports one batch after the other until ctx ends, with a pause after each, and returns how many were
+// acknowledged. Batches of two clients have different names.
+func (w *world) load(ctx context.Context, t *testing.T, client string, of transfers.Transfer, records int, pause time.Duration) (given uint64) {
+	begin := time.Now().Add(-10 * time.Minute)
+	for ; ctx.Err() == nil; time.Sleep(pause) {
+		w.giveUntilTaken(t.Context(), t, fmt.Sprint(client, "-", given), of, begin, records)
+		given++
 	}
 	return given
 }
@@ -69,10 +72,9 @@ func (w *world) load(ctx context.Context, t *testing.T, of transfers.Transfer, b
 // upgradeUnderLoad imports one batch after the other while the pod is replaced twice.
 func (w *world) upgradeUnderLoad(t *testing.T) {
 	of := transfers.Transfer{Src: "10.15.0.5", Dst: "10.16.0.9", Bytes: 1_000_000}
-	begin := time.Now().Add(-10 * time.Minute)
 	ctx, stop := context.WithCancel(t.Context())
 	given, wg := uint64(0), sync.WaitGroup{}
-	wg.Go(func() { given = w.load(ctx, t, of, begin) })
+	wg.Go(func() { given = w.load(ctx, t, "load", of, 1, 0) })
 	before := w.programs(t)
 	if out, err := w.upgrade(t, "--set", "image.tag=next"); err != nil {
 		t.Errorf("%v\n%s", err, out)

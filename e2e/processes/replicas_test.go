@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/standstill"
@@ -69,17 +71,15 @@ func (p *plane) left(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := to.Addr().As4()
-	there := fmt.Sprintf("%02X%02X%02X%02X:%04X", a[3], a[2], a[1], a[0], to.Port())
 	program.Until(t, "callers of "+name+" know that it is gone", func() (bool, any) {
-		raw, err := os.ReadFile("/proc/net/tcp")
+		all, err := netlink.SocketDiagTCP(unix.AF_INET)
 		if err != nil {
 			return false, err
 		}
-		for _, line := range strings.Split(string(raw), "\n") {
-			// 01 is ESTABLISHED, 08 CLOSE_WAIT.
-			if f := strings.Fields(line); len(f) > 3 && f[2] == there && (f[3] == "01" || f[3] == "08") {
-				return false, line
+		for _, s := range all {
+			open := s.State == netlink.TCP_ESTABLISHED || s.State == netlink.TCP_CLOSE_WAIT
+			if open && s.ID.DestinationPort == to.Port() && s.ID.Destination.Equal(to.Addr().AsSlice()) {
+				return false, s.ID
 			}
 		}
 		return true, nil
