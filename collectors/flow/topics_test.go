@@ -35,6 +35,7 @@ func TestTopics(t *testing.T) {
 		{"a record that was published and not committed is stored once", onceThroughRestarts},
 		{"the collectors of a group share a topic", shared},
 		{"a topic that was made again is another one", madeAgain},
+		{"what was committed of another topic of the name is not used", committedOfAnother},
 		{"what a topic's retention took before it was read is counted", deletedUnread},
 		{"brokers that stand still do not hold a stop", brokersStand},
 		{"brokers that were away come back", brokersAway},

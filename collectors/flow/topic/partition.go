@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -118,8 +119,43 @@ func (s *session) gone(_ context.Context, _ *kgo.Client, what map[string][]int32
 // place is an offset of which a partition is to be read, and where the range that begins there ends; 0: not decided.
 type place struct{ next, until int64 }
 
-// format of the metadata of a commit: the end of a range and the topic's id.
+// format of the metadata of a commit: the end of a range, 0 where none was begun, and the topic's id.
 const format = "until %d of %s"
+
+// ends is where the range ends that begins at what was committed, and whether that was this topic, and not another one
+// of its name. Commits of other readers, and of older ones between ranges, do not say of which topic they are.
+func (s *session) ends(committed kadm.OffsetResponse) (until int64, ours bool) {
+	var of string
+	if n, _ := fmt.Sscanf(committed.Metadata, format, &until, &of); n < 2 {
+		return 0, true
+	}
+	return until, of == s.id.String()
+}
+
+// begins has partitions read from their beginning of which another topic's offsets are committed. Brokers delete them
+// after the topic, and give up where that takes them too long.
+func (s *session) begins(ctx context.Context, at map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
+	defer cancel()
+	committed, err := s.committed(ctx, s.beside)
+	for id := range at[s.cfg.Topic] {
+		if offset, ok := committed.Lookup(s.cfg.Topic, id); ok {
+			if _, ours := s.ends(offset); !ours {
+				at[s.cfg.Topic][id] = kgo.NewOffset().AtStart()
+			}
+		}
+	}
+	return at, err
+}
+
+// committed is what the group has committed of the topic.
+func (s *session) committed(ctx context.Context, by *kgo.Client) (kadm.OffsetResponses, error) {
+	all, err := kadm.NewClient(by).FetchOffsetsForTopics(ctx, s.cfg.Group, s.cfg.Topic)
+	if err = cmp.Or(err, all.Error()); err != nil {
+		return nil, fmt.Errorf("read what was committed: %w", err)
+	}
+	return all, nil
+}
 
 // resume reads what was committed of partitions that are new here.
 func (s *session) resume(ctx context.Context) error {
@@ -128,21 +164,15 @@ func (s *session) resume(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()
-	committed, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.cfg.Group, s.cfg.Topic)
-	if err == nil {
-		err = committed.Error()
-	}
+	committed, err := s.committed(ctx, s.client)
 	if err != nil {
-		return fmt.Errorf("read what was committed: %w", err)
+		return err
 	}
 	for id, p := range s.partitions {
-		if at, ok := committed.Lookup(s.cfg.Topic, id); ok && !p.known && at.At >= 0 {
-			p.next = at.At
-			var until int64
-			var of string
-			if n, _ := fmt.Sscanf(at.Metadata, format, &until, &of); n == 2 && of == s.id.String() {
-				p.until = until
-			}
+		at, ok := committed.Lookup(s.cfg.Topic, id)
+		until, ours := s.ends(at)
+		if ok && ours && !p.known && at.At >= 0 {
+			p.next, p.until = at.At, until
 			if len(p.messages) > 0 {
 				s.missed(id, p.deleted(p.next, p.messages[0].Offset))
 			}
@@ -198,10 +228,7 @@ func (s *session) commit(ctx context.Context, to map[int32]place) (failed error)
 	ctx = kgo.PreCommitFnContext(ctx, func(request *kmsg.OffsetCommitRequest) error {
 		for _, t := range request.Topics {
 			for i := range t.Partitions {
-				var metadata string
-				if until := to[t.Partitions[i].Partition].until; until != 0 {
-					metadata = fmt.Sprintf(format, until, s.id)
-				}
+				metadata := fmt.Sprintf(format, to[t.Partitions[i].Partition].until, s.id)
 				t.Partitions[i].Metadata = &metadata
 			}
 		}

@@ -5,8 +5,8 @@
 //
 // A range that was published may come again, after a crash, or at another member of the group. It must then be the very
 // same, since the flow store knows by its identity what it has. So where it ends is noted before it is handed on: the
-// offset where it begins is committed, with its end as metadata of that commit, which the next reader of the partition
-// reads.
+// offset where it begins is committed, with its end and the topic's id as metadata of that commit, which the next
+// reader of the partition reads.
 package topic
 
 import (
@@ -129,6 +129,8 @@ func (r *Reader) failed(err error) {
 type session struct {
 	*Reader
 	client *kgo.Client
+	// beside is no member of the group: it asks brokers while the member joins.
+	beside *kgo.Client
 	id     kadm.TopicID
 
 	// again: the last turn failed, so what it had comes before anything more is read.
@@ -145,20 +147,18 @@ type session struct {
 // read returns when the topic is not there, or another one than before.
 func (r *Reader) read(ctx context.Context) error {
 	s := &session{Reader: r, partitions: map[int32]*partition{}, failedAt: time.Now()}
-	first, err := kgo.NewClient(r.cfg.Client...)
-	if err != nil {
+	var err error
+	if s.beside, err = kgo.NewClient(r.cfg.Client...); err != nil {
 		return err
 	}
-	s.client = first
-	s.id, err = s.look(ctx)
-	first.Close()
-	if err != nil {
+	defer s.beside.Close()
+	if s.id, err = s.look(ctx); err != nil {
 		return err
 	}
 	s.client, err = kgo.NewClient(append(r.cfg.Client,
 		kgo.ConsumerGroup(r.cfg.Group), kgo.ConsumeTopics(r.cfg.Topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.SessionTimeout(sessionTimeout), kgo.FetchMaxBytes(fetchBytes),
-		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.gone), kgo.OnPartitionsLost(s.gone))...)
+		kgo.AdjustFetchOffsetsFn(s.begins), kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.gone), kgo.OnPartitionsLost(s.gone))...)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *session) tell(err error) {
 func (s *session) look(ctx context.Context) (kadm.TopicID, error) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()
-	topics, err := kadm.NewClient(s.client).ListTopics(ctx, s.cfg.Topic)
+	topics, err := kadm.NewClient(s.beside).ListTopics(ctx, s.cfg.Topic)
 	if err != nil {
 		return kadm.TopicID{}, fmt.Errorf("ask for topic %s: %w", s.cfg.Topic, err)
 	}
