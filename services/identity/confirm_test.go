@@ -179,7 +179,7 @@ func TestRefreshTokensAreSealed(t *testing.T) {
 			t.Errorf("%s has a refresh token", e.Key)
 		}
 	}
-	user.Provider.Refresh = sealed[:len(sealed)-3] + "AAA"
+	user.Provider.Refresh = changed(sealed)
 	if _, err := w.deps.State.Put(t.Context(), userKey("ann"), revision, user); err != nil {
 		t.Fatal(err)
 	}

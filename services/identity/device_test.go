@@ -50,7 +50,7 @@ func TestLoginByADevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, bad := range map[string]string{"nothing": "", "a browser's login": browser.Msg.GetLogin(), "one that was changed": login[:len(login)-2] + "AA"} {
+	for what, bad := range map[string]string{"nothing": "", "a browser's login": browser.Msg.GetLogin(), "one that was changed": changed(login)} {
 		w.wait(maxWait)
 		if _, err := end(bad); codeIn(err) != unauthenticated {
 			t.Errorf("%s: %v", what, err)

@@ -123,7 +123,7 @@ func TestAnswersOfOtherLogins(t *testing.T) {
 		"no state":                        func(m, _ *identityv1.EndProviderLoginRequest) { m.State = "" },
 		"no code":                         func(m, _ *identityv1.EndProviderLoginRequest) { m.Code = "" },
 		"a code that is none":             func(m, _ *identityv1.EndProviderLoginRequest) { m.Code = "x" },
-		"a login that was changed":        func(m, _ *identityv1.EndProviderLoginRequest) { m.Login = m.Login[:len(m.Login)-2] + "AA" },
+		"a login that was changed":        func(m, _ *identityv1.EndProviderLoginRequest) { m.Login = changed(m.Login) },
 		"another issuer":                  func(m, _ *identityv1.EndProviderLoginRequest) { m.Iss = "https://evil.example" },
 		"no issuer, which it always says": func(m, _ *identityv1.EndProviderLoginRequest) { m.Iss = "" },
 		"a refusal of the provider": func(m, _ *identityv1.EndProviderLoginRequest) {

@@ -152,3 +152,15 @@ func codeIn(err error) connect.Code {
 	}
 	return connect.CodeOf(err)
 }
+
+// changed is a text with another letter in its middle. A constant in its place would be, once in a while, the one that
+// was there before.
+func changed(text string) string {
+	b := []byte(text)
+	if i := len(b) / 2; b[i] != 'A' {
+		b[i] = 'A'
+	} else {
+		b[i] = 'B'
+	}
+	return string(b)
+}

@@ -58,6 +58,11 @@ func Rules() []Rule {
 			deathSignals,
 		},
 		{
+			"a test spoils a text by letters that it cannot have had",
+			"one random text in some hundred ends in those letters, is not spoilt, and fails the test",
+			overwritten,
+		},
+		{
 			"files have at most 400 lines",
 			"a file is read as a whole; one that is longer usually holds a second idea that deserves its own name",
 			size,

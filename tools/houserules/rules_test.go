@@ -85,6 +85,9 @@ func TestRules(t *testing.T) {
 		{"servers that wait for headers: for ever, not as long as others, and as they should", patience, map[string]string{
 			"services/x/a.go": "package x\n\nvar a = http.Server{}\n\nvar b = &http.Server{ReadHeaderTimeout: time.Second}\n\nvar c = http.Server{ReadHeaderTimeout: rpc.HeaderPatience}\n",
 		}, []string{"services/x/a.go:3: http.Server without ReadHeaderTimeout: rpc.HeaderPatience", "services/x/a.go:5: http.Server without ReadHeaderTimeout: rpc.HeaderPatience"}},
+		{"secrets that are spoilt: maybe, surely, and a text that is made longer", overwritten, map[string]string{
+			"services/x/a_test.go": "package x\n\nvar a = s[:len(s)-2] + \"AA\"\n\nvar b = s[:len(s)-2] + \"~~\"\n\nvar c = s[:2] + \"AA\"\n",
+		}, []string{"services/x/a_test.go:3: the end of a text is overwritten by \"AA\""}},
 
 		{"shared code that imports a service", walls, map[string]string{"internal/x/x_test.go": "package x\n\nimport _ \"" + module + "services/push\"\n"}, []string{"internal/x/x_test.go imports " + module + "services/push"}},
 		{"detection that imports gNMI", walls, map[string]string{"services/alpha/detect/x.go": "package x\n\nimport _ \"github.com/openconfig/gnmi/proto/gnmi\"\n"}, []string{"services/alpha/detect/x.go imports github.com/openconfig/gnmi/proto/gnmi"}},
