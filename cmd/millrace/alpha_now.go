@@ -107,11 +107,15 @@ func printPortsNow(out io.Writer, ports []*alphav1.PortNow) error {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ROUTER\tPORT\tQUEUE\tMBIT/S\tDROPS/S")
+	fmt.Fprintln(w, "ROUTER\tPORT\tQUEUE\tMBIT/S\tDROPS/S\tDELAY MS")
 	for _, p := range ports {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\n", p.GetRouter(), p.GetPort(), "all", p.GetBitsPerSecond()/1e6, p.GetDropsPerSecond())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\t\n", p.GetRouter(), p.GetPort(), "all", p.GetBitsPerSecond()/1e6, p.GetDropsPerSecond())
 		for _, q := range p.GetQueues() {
-			fmt.Fprintf(w, "\t\t%s\t%.1f\t%.1f\n", q.GetQueue(), q.GetBitsPerSecond()/1e6, q.GetDropsPerSecond())
+			delay := "-"
+			if q.DelayMs != nil {
+				delay = fmt.Sprintf("%.1f", q.GetDelayMs())
+			}
+			fmt.Fprintf(w, "\t\t%s\t%.1f\t%.1f\t%s\n", q.GetQueue(), q.GetBitsPerSecond()/1e6, q.GetDropsPerSecond(), delay)
 		}
 	}
 	return w.Flush()

@@ -39,7 +39,7 @@ func TestWhatIsAlphaNowIsPrinted(t *testing.T) {
 			{Pair: pair("p2"), State: alphav1.NowState_NOW_STATE_KNOWN, Certain: true, ChangeId: "c-7"},
 			{Pair: pair("p3"), State: alphav1.NowState_NOW_STATE_IN_CIRCUIT, Certain: true, Circuit: "k-1"},
 		},
-		Ports: []*alphav1.PortNow{{Router: "WR", Port: "ge-er", BitsPerSecond: 8e7, DropsPerSecond: 2, Queues: []*alphav1.QueueNow{{Queue: "te-beta", BitsPerSecond: 1e6, DropsPerSecond: 1.5}}}},
+		Ports: []*alphav1.PortNow{{Router: "WR", Port: "ge-er", BitsPerSecond: 8e7, DropsPerSecond: 2, Queues: []*alphav1.QueueNow{{Queue: "te-beta", BitsPerSecond: 1e6, DropsPerSecond: 1.5, DelayMs: new(98.4)}, {Queue: "te-alpha"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestWhatIsAlphaNowIsPrinted(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		"warning: no telemetry of router ER is known PAIR SOURCE", "p1 10.1.0.0/24 10.2.0.0/24 WR unidentified, not certain", "p2 10.1.0.0/24 10.2.0.0/24 - known ",
-		"2000.0 MB in 0s c-7 p3", " in circuit ", "2000.0 MB in 0s k-1", "WR ge-er all 80.0 2.0 te-beta 1.0 1.5",
+		"2000.0 MB in 0s c-7 p3", " in circuit ", "2000.0 MB in 0s k-1", "WR ge-er all 80.0 2.0 te-beta 1.0 1.5 98.4 te-alpha 0.0 0.0 -",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -89,7 +89,7 @@ func TestARealAgentsCountersReachTheBus(t *testing.T) {
 	}
 	defer c.Stop(context.Background())
 	missing := map[string]bool{
-		"/state/counters/out-octets": true, "/state/transmit-octets": true, "/state/matched-pkts": true,
+		"/state/counters/out-octets": true, "/state/transmit-octets": true, "/state/avg-queue-len": true, "/state/matched-pkts": true,
 		"/qos/scheduler-policies/scheduler-policy[name=te-profile-c1]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/exceeding-octets":                                  true,
 		"/network-instances/network-instance[name=te-circuit-c2]/connection-points/connection-point[connection-point-id=local]/endpoints/endpoint[endpoint-id=to]/state/in-octets": true,
 	}

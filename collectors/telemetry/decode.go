@@ -26,17 +26,20 @@ var paths = []string{
 	"/network-instances/network-instance[name=*]/connection-points/connection-point[connection-point-id=*]/endpoints/endpoint[endpoint-id=*]/state",
 }
 
-// counterSuffixes end the names of all counter64 leaves under paths;
-// other leaves there are names and numbers of entries.
+// counterSuffixes end the names of all counters under paths; other leaves there are names, numbers of entries, and the
+// lengths of queues.
 var counterSuffixes = []string{"-octets", "-pkts", "-packets", "-discards", "-errors"}
 
-func isCounter(leaf string) bool {
+// queueLength is how many octets wait in a queue: the one leaf that is taken and is no counter.
+const queueLength = "avg-queue-len"
+
+func isTaken(leaf string) bool {
 	for _, s := range counterSuffixes {
 		if strings.HasSuffix(leaf, s) {
 			return true
 		}
 	}
-	return false
+	return leaf == queueLength
 }
 
 const (
@@ -75,7 +78,7 @@ func decode(n *gnmi.Notification, now time.Time) (d decoded) {
 	for _, u := range n.GetUpdate() {
 		p := gnmiclient.Join(n.GetPrefix(), u.GetPath())
 		elems := p.GetElem()
-		if len(elems) == 0 || !isCounter(elems[len(elems)-1].GetName()) {
+		if len(elems) == 0 || !isTaken(elems[len(elems)-1].GetName()) {
 			continue
 		}
 		path, err := gnmiclient.FormatPath(p)

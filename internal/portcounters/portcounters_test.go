@@ -34,6 +34,39 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestALengthIsNoCounter(t *testing.T) {
+	const length = "/qos/interfaces/interface[interface-id=ge-1]/output/queues/queue[name=te-alpha]/state/avg-queue-len"
+	if _, counter := Parse(length); counter {
+		t.Errorf("%s is taken for a counter", length)
+	}
+	if port, queue, ok := ParseLength(length); port != "ge-1" || queue != "te-alpha" || !ok {
+		t.Errorf("%s is of port %q, queue %q, %v", length, port, queue, ok)
+	}
+	for _, path := range []string{
+		"/openconfig" + length, length + "s", "/qos/interfaces/interface[interface-id=]/output/queues/queue[name=a]/state/avg-queue-len",
+		"/qos/interfaces/interface[interface-id=ge-1]/output/queues/queue[name=te-alpha]/state/transmit-octets",
+	} {
+		if port, queue, ok := ParseLength(path); port != "" || queue != "" || ok {
+			t.Errorf("%s is a length of port %q, queue %q", path, port, queue)
+		}
+	}
+}
+
+func TestMean(t *testing.T) {
+	for _, c := range []struct {
+		values []uint64
+		want   float64
+	}{{nil, 0}, {[]uint64{7}, 7}, {[]uint64{0, 100, 50}, 50}} {
+		var list []Reading
+		for _, v := range c.values {
+			list = append(list, Reading{Value: v})
+		}
+		if got := Mean(list); got != c.want {
+			t.Errorf("the mean of %v is %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
 func TestPolicyQueue(t *testing.T) {
 	for _, c := range []struct {
 		queue, name string

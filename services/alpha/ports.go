@@ -43,7 +43,8 @@ func (c *Component) portsNow(ctx context.Context, router string) []*alphav1.Port
 	return portsOf(router, series)
 }
 
-// portsOf makes rates of counters: ports that drop first, then those that send most, and the same of their queues.
+// portsOf makes rates of counters and delays of lengths: ports that drop first, then those that send most, and the same
+// of their queues.
 func portsOf(router string, series []*flowv1.TelemetrySeries) []*alphav1.PortNow {
 	ports := map[string]*alphav1.PortNow{}
 	port := func(name string) *alphav1.PortNow {
@@ -52,7 +53,12 @@ func portsOf(router string, series []*flowv1.TelemetrySeries) []*alphav1.PortNow
 		}
 		return ports[name]
 	}
+	lengths := map[*alphav1.QueueNow]float64{}
 	for _, s := range series {
+		if name, queue, ok := portcounters.ParseLength(s.GetPath()); ok {
+			lengths[queueOf(port(name), queue)] = portcounters.Mean(portcounters.Readings(s))
+			continue
+		}
 		counter, ok := portcounters.Parse(s.GetPath())
 		if !ok {
 			continue
@@ -67,6 +73,12 @@ func portsOf(router string, series []*flowv1.TelemetrySeries) []*alphav1.PortNow
 			queueOf(p, counter.Queue).BitsPerSecond = 8 * rate
 		case portcounters.Dropped:
 			queueOf(p, counter.Queue).DropsPerSecond = rate
+		}
+	}
+	for q, octets := range lengths {
+		// Little's law: what waits, over what leaves, is for how long.
+		if rate := q.GetBitsPerSecond(); rate > 0 {
+			q.DelayMs = new(8 * octets / rate * 1000)
 		}
 	}
 	var out []*alphav1.PortNow
@@ -115,20 +127,35 @@ func beside(m *alphav1.AlphaNow) string {
 		return fmt.Sprintf("No telemetry of %s is known.", m.GetRouter())
 	}
 	first := m.GetPorts()[0]
-	if drops(first) == 0 {
-		return fmt.Sprintf("No port of %s drops; %s sends most, %s.", m.GetRouter(), first.GetPort(), bitRate(first.GetBitsPerSecond()))
+	text := fmt.Sprintf("No port of %s drops; %s sends most, %s", m.GetRouter(), first.GetPort(), bitRate(first.GetBitsPerSecond()))
+	if drops(first) > 0 {
+		text = fmt.Sprintf("%s drops most on port %s: %.1f packets/s while it sends %s", m.GetRouter(), first.GetPort(), drops(first), bitRate(first.GetBitsPerSecond()))
 	}
-	text := fmt.Sprintf("%s drops most on port %s: %.1f packets/s while it sends %s", m.GetRouter(), first.GetPort(), drops(first), bitRate(first.GetBitsPerSecond()))
 	var queues []string
 	for _, q := range first.GetQueues() {
-		if q.GetDropsPerSecond() > 0 {
-			queues = append(queues, fmt.Sprintf("%s %.1f", q.GetQueue(), q.GetDropsPerSecond()))
+		if said := suffers(q); said != "" {
+			queues = append(queues, q.GetQueue()+" "+said)
 		}
 	}
 	if len(queues) > 0 {
-		text += ", by queue: " + strings.Join(queues, ", ")
+		text += "; by queue: " + strings.Join(queues, "; ")
 	}
 	return text + "."
+}
+
+// noticed is from which delay of a queue on an alarm names it. Less is what a few packets of a port of 10 Mbit/s take.
+const noticed = 5 // ms
+
+// suffers says what a queue drops and for how long its packets wait; "" if neither is worth a word.
+func suffers(q *alphav1.QueueNow) string {
+	var said []string
+	if q.GetDropsPerSecond() > 0 {
+		said = append(said, fmt.Sprintf("%.1f drops/s", q.GetDropsPerSecond()))
+	}
+	if q.GetDelayMs() >= noticed {
+		said = append(said, fmt.Sprintf("packets wait %.3g ms", q.GetDelayMs()))
+	}
+	return strings.Join(said, ", ")
 }
 
 // portLines has a line for each port and each queue.
@@ -137,7 +164,11 @@ func portLines(ports []*alphav1.PortNow) string {
 	for _, p := range ports {
 		lines = append(lines, fmt.Sprintf("%s %s: %s, %.1f drops/s", p.GetRouter(), p.GetPort(), bitRate(p.GetBitsPerSecond()), drops(p)))
 		for _, q := range p.GetQueues() {
-			lines = append(lines, fmt.Sprintf("%s %s %s: %s, %.1f drops/s", p.GetRouter(), p.GetPort(), q.GetQueue(), bitRate(q.GetBitsPerSecond()), q.GetDropsPerSecond()))
+			line := fmt.Sprintf("%s %s %s: %s, %.1f drops/s", p.GetRouter(), p.GetPort(), q.GetQueue(), bitRate(q.GetBitsPerSecond()), q.GetDropsPerSecond())
+			if q.DelayMs != nil {
+				line += fmt.Sprintf(", %.3g ms", q.GetDelayMs())
+			}
+			lines = append(lines, line)
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -137,6 +137,8 @@ func TestAFlowThatNoPairHasIsOneAlarm(t *testing.T) {
 	l.telemetry = []*flowv1.TelemetrySeries{
 		counterOf("/interfaces/interface[name=ge-er]/state/counters/out-octets", 0, 60e7),
 		counterOf("/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-beta]/state/dropped-pkts", 100, 220),
+		counterOf("/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-beta]/state/transmit-octets", 0, 6e7),
+		counterOf("/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-beta]/state/avg-queue-len", 80_000, 120_000),
 	}
 	l.send(t, part("10.2.0.9", 0, 0.6e9))
 	second := l.send(t, part("10.2.0.9", 20*time.Second, 0.6e9))
@@ -152,14 +154,33 @@ func TestAFlowThatNoPairHasIsOneAlarm(t *testing.T) {
 	if m.GetRouter() != "wr" || !m.GetCertain() || m.GetChangeId() != "" || !m.GetBegan().AsTime().Equal(noon.Add(time.Minute)) {
 		t.Errorf("got %v", m)
 	}
-	if p := out.GetPorts(); len(p) != 1 || p[0].GetBitsPerSecond() != 8e7 || p[0].GetQueues()[0].GetDropsPerSecond() != 2 {
-		t.Errorf("ports %v, want ge-er with 80 Mbit/s and 2 drops/s of te-beta", p)
+	if p := out.GetPorts(); len(p) != 1 || p[0].GetBitsPerSecond() != 8e7 || p[0].GetQueues()[0].GetDropsPerSecond() != 2 || p[0].GetQueues()[0].GetDelayMs() != 100 {
+		t.Errorf("ports %v, want ge-er with 80 Mbit/s, and 2 drops/s and 100 ms of te-beta: 100 kB leave at 8 Mbit/s", p)
 	}
-	want := "10.1.0.0/24 to 10.2.0.0/24 sent 1.2GB in the 60 s after 2026-11-20 12:00:00 UTC (threshold 1GB), and no pair in force has it. wr drops most on port ge-er: 2.0 packets/s while it sends 80 Mbit/s, by queue: te-beta 2.0."
+	want := "10.1.0.0/24 to 10.2.0.0/24 sent 1.2GB in the 60 s after 2026-11-20 12:00:00 UTC (threshold 1GB), and no pair in force has it. wr drops most on port ge-er: 2.0 packets/s while it sends 80 Mbit/s; by queue: te-beta 2.0 drops/s, packets wait 100 ms."
 	if got := l.told(); !slices.Contains(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	l.raised(t, "alpha-unidentified")
+}
+
+// A queue may be full without a drop; what a few packets take is not worth a word.
+func TestAnAlarmNamesQueuesInWhichPacketsWait(t *testing.T) {
+	const queue = "/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=%s]/state/%s"
+	var series []*flowv1.TelemetrySeries
+	for name, octets := range map[string]uint64{"te-beta": 98_000, "te-alpha": 4_000, "te-voice": 0} {
+		series = append(series, counterOf(fmt.Sprintf(queue, name, "transmit-octets"), 0, 6e7), counterOf(fmt.Sprintf(queue, name, "avg-queue-len"), octets, octets))
+	}
+	series = append(series, counterOf(fmt.Sprintf(queue, "te-silent", "avg-queue-len"), 500, 500), counterOf("/interfaces/interface[name=ge-er]/state/counters/out-octets", 0, 60e7))
+	m := &alphav1.AlphaNow{Router: "wr", Ports: portsOf("wr", series)}
+	if got, want := beside(m), "No port of wr drops; ge-er sends most, 80 Mbit/s; by queue: te-beta packets wait 98 ms."; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
+	want := "wr ge-er: 80 Mbit/s, 0.0 drops/s\nwr ge-er te-alpha: 8 Mbit/s, 0.0 drops/s, 4 ms\nwr ge-er te-beta: 8 Mbit/s, 0.0 drops/s, 98 ms\n" +
+		"wr ge-er te-silent: 0 bit/s, 0.0 drops/s\nwr ge-er te-voice: 8 Mbit/s, 0.0 drops/s, 0 ms"
+	if got := portLines(m.GetPorts()); got != want {
+		t.Errorf("lines %q, want %q", got, want)
+	}
 }
 
 // counterOf read twice, a minute apart.

@@ -21,8 +21,8 @@ SELECT device, path, max(time) AS last, argMax(value, time) AS v` + seriesOf + `
 GROUP BY device, path, intDiv(toUnixTimestamp64Milli(time), ?) AS step
 ORDER BY device, path, step`
 
-// maxPoints is about how many points a series has; where the time range holds
-// more, the last of each step stands for it, which loses nothing of a counter.
+// maxPoints is about how many points a series has; where the time range holds more, the last of each step stands for
+// it. That loses nothing of a counter; of the length of a queue it is a sample.
 const maxPoints = 2000
 
 const (

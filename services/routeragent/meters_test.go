@@ -1,6 +1,7 @@
 package routeragent_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -88,4 +89,55 @@ func TestCountersOfTermsAndPolicersAreTrue(t *testing.T) {
 	if got := x.counter(t, strings.Replace(be, "=1]", "=2]", 1)+"violating-pkts"); got != 0 {
 		t.Errorf("violating-pkts of the other policer is %d", got)
 	}
+}
+
+// A queue that drains slowly has, between two looks of tc, a length between theirs.
+func TestTheLengthOfAQueueIsWhatWaitsThere(t *testing.T) {
+	x := newTarget(t)
+	x.stop()
+	line := x.cfg.Interfaces["ge-b"]
+	line.Speed = 1e5 // 20 kB take 1.6 s
+	x.cfg.Interfaces["ge-b"] = line
+	x.start()
+	config := strings.ReplaceAll(strings.ReplaceAll(hntes("95"), `"1187500"`, `"20000"`), `"62500"`, `"20000"`)
+	if err := x.set(x.request("update / " + config)); err != nil {
+		t.Fatal(err)
+	}
+	x.sink(t)
+	const queue = "/qos/interfaces/interface[interface-id=ge-b]/output/queues/queue[name=te-alpha]/state/"
+	if got := x.counter(t, queue+"avg-queue-len"); got != 0 {
+		t.Fatalf("%d octets wait in a queue to which nothing was sent", got)
+	}
+	// The leaf of alpha's class is the longest queue; HTB itself has the sum of all.
+	waiting := func() (octets uint64) {
+		var qdiscs []struct {
+			Kind    string
+			Backlog uint64
+		}
+		if err := json.Unmarshal([]byte(x.router.In("tc", "-s", "-j", "qdisc", "show", "dev", "ge-b")), &qdiscs); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range qdiscs {
+			if q.Kind != "htb" {
+				octets = max(octets, q.Backlog)
+			}
+		}
+		return octets
+	}
+	x.send(t, 1, 958)
+	await.True(t, "one has left: the next hop's address is known", func() bool { return x.counter(t, queue+"transmit-pkts") == 1 })
+	sent := uint64(1)
+	await.True(t, "a length that is not 0 is read", func() bool {
+		const burst = 18
+		x.send(t, burst, 958)
+		sent += burst
+		await.True(t, "all have come", func() bool { return x.counter(t, rulePath+"/state/matched-pkts") >= sent })
+		most := waiting()
+		got := x.counter(t, queue+"avg-queue-len")
+		least := waiting()
+		if got > most || got < least {
+			t.Fatalf("%d octets wait, says the agent; tc says %d before and %d after it", got, most, least)
+		}
+		return got > 0
+	})
 }

@@ -64,9 +64,15 @@ func readState(ctx context.Context, client *gnmiclient.Client, router, path stri
 // leaves are a state container's leaves; counters are strings in RFC 7951.
 type leaves map[string]any
 
-// into adds every leaf that is a number; te- is the prefix of names on routers, not of ours.
+// length of a queue, which is no counter: it has no meaning from one reading to the next.
+const length = "avg-queue-len"
+
+// into adds every leaf that is a counter; te- is the prefix of names on routers, not of ours.
 func (l leaves) into(m scenario.Metrics, name string) {
 	for leaf, value := range l {
+		if leaf == length {
+			continue
+		}
 		if n, err := strconv.ParseFloat(fmt.Sprint(value), 64); err == nil {
 			m[name+"/"+strings.ReplaceAll(leaf, "-", "_")] += n
 		}

@@ -11,7 +11,7 @@ import (
 
 func TestCountersAreNamedAsMetricsAre(t *testing.T) {
 	m := scenario.Metrics{}
-	qos := `{"interface":[{"interface-id":"ge-b","output":{"queues":{"queue":[{"name":"te-alpha","state":{"name":"te-alpha","transmit-pkts":"12","dropped-pkts":"3"}}]}},
+	qos := `{"interface":[{"interface-id":"ge-b","output":{"queues":{"queue":[{"name":"te-alpha","state":{"name":"te-alpha","transmit-pkts":"12","dropped-pkts":"3","avg-queue-len":"9"}}]}},
 		"input":{"classifiers":{"classifier":[{"type":"IPV4","terms":{"term":[{"id":"7","state":{"id":"7","matched-packets":"40"}}]}},
 			{"type":"MPLS","terms":{"term":[{"id":"7","state":{"id":"7","matched-packets":"2"}}]}}]},"scheduler-policy":{"schedulers":{"scheduler":[{"sequence":"1","state":{"exceeding-octets":"9000"}},{"sequence":2,"state":{"exceeding-octets":"8"}}]}}}}]}`
 	if err := queueCounters(m, "A", []byte(qos)); err != nil {

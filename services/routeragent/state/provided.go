@@ -10,7 +10,7 @@ var Provided = tree.LeafTable(`
 /interfaces/interface/ethernet/state: mac-address port-speed
 /interfaces/interface/subinterfaces/subinterface/ipv4/addresses/address/state: ip prefix-length
 /qos/interfaces/interface/state: interface-id
-/qos/interfaces/interface/output/queues/queue/state: name transmit-pkts transmit-octets dropped-pkts
+/qos/interfaces/interface/output/queues/queue/state: name transmit-pkts transmit-octets dropped-pkts avg-queue-len
 /qos/interfaces/interface/input/classifiers/classifier/state: type
 /qos/interfaces/interface/input/classifiers/classifier/terms/term/state: id matched-packets matched-octets
 /qos/interfaces/interface/input/scheduler-policy/schedulers/scheduler/state: sequence conforming-pkts conforming-octets exceeding-pkts exceeding-octets violating-pkts violating-octets

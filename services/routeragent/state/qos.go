@@ -28,7 +28,9 @@ func (r *Reader) queues(_ context.Context, n *tree.Node) error {
 				continue
 			}
 			e.Into("output", "queues").Entry("queue", q.Name).Into("state").Set("name", q.Name).
-				Set("transmit-pkts", c.Packets).Set("transmit-octets", c.Octets).Set("dropped-pkts", c.Drops)
+				Set("transmit-pkts", c.Packets).Set("transmit-octets", c.Octets).Set("dropped-pkts", c.Drops).
+				// One observation a reading: its average is that of a collector's samples.
+				Set("avg-queue-len", c.Backlog)
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ export const guardScenarios = [
         await open(page, url);
         const alarm = page.getByTestId("now");
         await until("the alarm", alarm.getByText("1 unidentified").waitFor());
-        await until("the queues beside it", alarm.getByText("(te-beta 12.5)").waitFor());
+        await until("the queues beside it", alarm.getByText("(te-beta 12.5 drops/s, packets wait 98 ms)").waitFor());
         const redirect = alarm.getByRole("button", { name: "Redirect now…" });
         check("the button is out of view", await inView(redirect));
         await redirect.click();

@@ -408,8 +408,11 @@ type QueueNow struct {
 	Queue          string  `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	BitsPerSecond  float64 `protobuf:"fixed64,2,opt,name=bits_per_second,json=bitsPerSecond,proto3" json:"bits_per_second,omitempty"`
 	DropsPerSecond float64 `protobuf:"fixed64,3,opt,name=drops_per_second,json=dropsPerSecond,proto3" json:"drops_per_second,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How long its packets waited on average: its mean length over its rate (Little's law). Absent: the router does not
+	// report lengths (avg-queue-len), or the queue sent nothing.
+	DelayMs       *float64 `protobuf:"fixed64,4,opt,name=delay_ms,json=delayMs,proto3,oneof" json:"delay_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueNow) Reset() {
@@ -459,6 +462,13 @@ func (x *QueueNow) GetBitsPerSecond() float64 {
 func (x *QueueNow) GetDropsPerSecond() float64 {
 	if x != nil {
 		return x.DropsPerSecond
+	}
+	return 0
+}
+
+func (x *QueueNow) GetDelayMs() float64 {
+	if x != nil && x.DelayMs != nil {
+		return *x.DelayMs
 	}
 	return 0
 }
@@ -2264,11 +2274,13 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12&\n" +
 	"\x0fbits_per_second\x18\x03 \x01(\x01R\rbitsPerSecond\x12(\n" +
 	"\x10drops_per_second\x18\x04 \x01(\x01R\x0edropsPerSecond\x123\n" +
-	"\x06queues\x18\x05 \x03(\v2\x1b.millrace.alpha.v1.QueueNowR\x06queues\"r\n" +
+	"\x06queues\x18\x05 \x03(\v2\x1b.millrace.alpha.v1.QueueNowR\x06queues\"\x9f\x01\n" +
 	"\bQueueNow\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12&\n" +
 	"\x0fbits_per_second\x18\x02 \x01(\x01R\rbitsPerSecond\x12(\n" +
-	"\x10drops_per_second\x18\x03 \x01(\x01R\x0edropsPerSecond\"I\n" +
+	"\x10drops_per_second\x18\x03 \x01(\x01R\x0edropsPerSecond\x12\x1e\n" +
+	"\bdelay_ms\x18\x04 \x01(\x01H\x00R\adelayMs\x88\x01\x01B\v\n" +
+	"\t_delay_ms\"I\n" +
 	"\x0fRedirectRequest\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
@@ -2566,6 +2578,7 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 	if File_millrace_alpha_v1_alpha_proto != nil {
 		return
 	}
+	file_millrace_alpha_v1_alpha_proto_msgTypes[4].OneofWrappers = []any{}
 	file_millrace_alpha_v1_alpha_proto_msgTypes[12].OneofWrappers = []any{}
 	file_millrace_alpha_v1_alpha_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}

@@ -1,16 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AlphaNowSchema, NowState, PortNowSchema, QueueNowSchema } from "../gen/millrace/alpha/v1/alpha_pb";
-import { droppingQueues, dropsOf, needsRedirect, portBeside, standing, steeredBy } from "./now";
+import { dropsOf, needsRedirect, portBeside, standing, steeredBy, sufferingQueues, suffers } from "./now";
 
-const queue = (name: string, dropsPerSecond: number) => create(QueueNowSchema, { queue: name, dropsPerSecond });
-const port = (router: string, name: string, bits: number, drops: number, ...queues: [string, number][]) =>
+const queue = (name: string, dropsPerSecond: number, delayMs?: number) =>
+  create(QueueNowSchema, { queue: name, dropsPerSecond, delayMs });
+const port = (router: string, name: string, bits: number, drops: number, ...queues: [string, number, number?][]) =>
   create(PortNowSchema, {
     router,
     port: name,
     bitsPerSecond: bits,
     dropsPerSecond: drops,
-    queues: queues.map(([q, d]) => queue(q, d)),
+    queues: queues.map(([q, d, ms]) => queue(q, d, ms)),
   });
 const now = (state: NowState, more: { changeId?: string; circuit?: string } = {}) =>
   create(AlphaNowSchema, { state, router: "wr", ...more });
@@ -43,8 +44,19 @@ test("the port beside a pair is of its router and drops most", () => {
   expect(portBeside(ports.slice(2), now(NowState.UNIDENTIFIED))).toBeUndefined();
 });
 
-test("a port without queues has its own drops, and queues that drop come worst first", () => {
+test("a port without queues has its own drops", () => {
   expect(dropsOf(port("wr", "a", 0, 7))).toBe(7);
   expect(dropsOf(port("wr", "a", 0, 0, ["x", 1], ["y", 2]))).toBe(3);
-  expect(droppingQueues(port("wr", "a", 0, 0, ["x", 1], ["z", 0], ["y", 2])).map((q) => q.queue)).toEqual(["y", "x"]);
+});
+
+test("queues that drop or let packets wait come worst first", () => {
+  const p = port("wr", "a", 0, 0, ["v", 0, 4.9], ["w", 0, 5], ["x", 1], ["z", 0], ["y", 2], ["u", 0, 98.4]);
+  expect(sufferingQueues(p).map((q) => q.queue)).toEqual(["y", "x", "u", "w"]);
+  expect(sufferingQueues(p).map(suffers)).toEqual([
+    "2.0 drops/s",
+    "1.0 drops/s",
+    "packets wait 98 ms",
+    "packets wait 5 ms",
+  ]);
+  expect(suffers(queue("te-beta", 12, 101.6))).toBe("12.0 drops/s, packets wait 102 ms");
 });

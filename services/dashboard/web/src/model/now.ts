@@ -1,5 +1,5 @@
 // Pairs of which a flow is alpha now.
-import { type AlphaNow, NowState, type PortNow } from "../gen/millrace/alpha/v1/alpha_pb";
+import { type AlphaNow, NowState, type PortNow, type QueueNow } from "../gen/millrace/alpha/v1/alpha_pb";
 import type { Tone } from "./changes";
 
 const states: Record<NowState, { text: string; tone: Tone }> = {
@@ -33,6 +33,19 @@ export function portBeside(ports: readonly PortNow[], m: AlphaNow): PortNow | un
     .sort((a, b) => dropsOf(b) - dropsOf(a) || b.bitsPerSecond - a.bitsPerSecond)[0];
 }
 
-/** Queues of a port that drop, worst first. */
-export const droppingQueues = (p: PortNow) =>
-  p.queues.filter((q) => q.dropsPerSecond > 0).sort((a, b) => b.dropsPerSecond - a.dropsPerSecond);
+/** From which delay of a queue on it is named. Less is what a few packets of a port of 10 Mbit/s take. */
+const noticedMs = 5;
+
+/** Queues of a port that drop or let packets wait, worst first. */
+export const sufferingQueues = (p: PortNow) =>
+  p.queues
+    .filter((q) => q.dropsPerSecond > 0 || (q.delayMs ?? 0) >= noticedMs)
+    .sort((a, b) => b.dropsPerSecond - a.dropsPerSecond || (b.delayMs ?? 0) - (a.delayMs ?? 0));
+
+/** What a queue drops and for how long its packets wait. */
+export function suffers(q: QueueNow): string {
+  const said = [];
+  if (q.dropsPerSecond > 0) said.push(`${q.dropsPerSecond.toFixed(1)} drops/s`);
+  if ((q.delayMs ?? 0) >= noticedMs) said.push(`packets wait ${(q.delayMs ?? 0).toFixed(0)} ms`);
+  return said.join(", ");
+}

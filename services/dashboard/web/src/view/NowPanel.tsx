@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { type AlphaNow, AlphaService, type PortNow } from "../gen/millrace/alpha/v1/alpha_pb";
-import { droppingQueues, dropsOf, needsRedirect, portBeside, standing, steeredBy } from "../model/now";
+import { dropsOf, needsRedirect, portBeside, standing, steeredBy, sufferingQueues, suffers } from "../model/now";
 import { strongest } from "../model/pairs";
 import { bitsPerSecond, formatBytes, formatRate } from "../model/units";
 import { useResource, useStore } from "../state/hooks";
@@ -95,11 +95,11 @@ function NowRow({ now, ports, onAsk, onChange }: RowProps) {
 }
 
 function Beside({ port }: { port: PortNow }) {
-  const queues = droppingQueues(port);
+  const queues = sufferingQueues(port);
   return (
     <>
       {port.port} {formatRate(bitsPerSecond(port.bitsPerSecond))}, {dropsOf(port).toFixed(1)} drops/s
-      {queues.length > 0 && <> ({queues.map((q) => `${q.queue} ${q.dropsPerSecond.toFixed(1)}`).join(", ")})</>}
+      {queues.length > 0 && <> ({queues.map((q) => `${q.queue} ${suffers(q)}`).join("; ")})</>}
     </>
   );
 }
