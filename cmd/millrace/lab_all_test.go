@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/lab/experiments/circuits"
+	"github.com/millrace/millrace/lab/experiments/closedloop"
 	"github.com/millrace/millrace/lab/experiments/hntes"
 	"github.com/millrace/millrace/lab/experiments/online"
 )
@@ -15,7 +16,7 @@ func TestAllRunsOnlyWhatNeedsNoDriver(t *testing.T) {
 	if err != nil || len(all) < 10 {
 		t.Fatalf("%d scenarios, %v", len(all), err)
 	}
-	driven := []string{hntes.Requires, online.Requires, circuits.Requires, circuits.Bookings}
+	driven := []string{hntes.Requires, online.Requires, closedloop.Requires, circuits.Requires, circuits.Bookings}
 	for _, s := range all {
 		for _, p := range s.Phases {
 			if slices.Contains(driven, p.Requires) {

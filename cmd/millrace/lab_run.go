@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -8,6 +9,8 @@ import (
 
 	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/lab/experiments/circuits"
+	"github.com/millrace/millrace/lab/experiments/closedloop"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	"github.com/millrace/millrace/lab/experiments/hntes"
 	"github.com/millrace/millrace/lab/experiments/online"
 	"github.com/millrace/millrace/lab/experiments/qos"
@@ -27,7 +30,9 @@ func labRunCommand() *cobra.Command {
 beside the routers: flows are collected, alpha pairs found, a change set
 approved and pushed, and rolled back at the end. One with a phase that requires
 an alarm has an alpha flow found while it goes on, and redirected at once, with
-the seconds of each step. One with a phase that requires a circuit has one asked for over REST, and waits for its start and its end. One
+the seconds of each step. One with a phase that requires the loop has the split
+follow a load by itself, and lists its moves. One with a phase that requires a
+circuit has one asked for over REST, and waits for its start and its end. One
 with a storm needs no routers: clients ask for circuits while servers are killed.
 In any other scenario each
 phase's policy is compiled, rendered and pushed to the routers' agents over
@@ -76,8 +81,9 @@ var labDrivers = []struct {
 }{
 	{storm.Needed, runStorm},
 	{hntes.Needed, runLoop},
-	{online.Needed, runOnline},
-	{circuits.Needed, runCircuit},
+	{online.Needed, beside(online.Run)},
+	{closedloop.Needed, beside(closedloop.Run)},
+	{circuits.Needed, beside(circuits.Run)},
 }
 
 // driverOf is nil where its policies are all that a scenario needs.
@@ -102,58 +108,43 @@ func runPhases(cmd *cobra.Command, s *scenario.Scenario, f labFlags) error {
 	if err != nil {
 		return err
 	}
-	return printResult(cmd, result)
+	return printJudged(cmd, result)
 }
 
-// runOnline runs a scenario in which an alpha flow is found while it goes on.
-func runOnline(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlags) error {
-	backend, err := lab.ParseBackend(f.backend)
-	if err != nil {
-		return coded{err, exitUsage}
+// beside runs a scenario whose driver has a control plane beside the routers.
+func beside[R judged](run func(context.Context, *scenario.Scenario, controlplane.RunOptions) (R, error)) runScenario {
+	return func(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlags) error {
+		backend, err := lab.ParseBackend(f.backend)
+		if err != nil {
+			return coded{err, exitUsage}
+		}
+		output, err := outputOf(s, f)
+		if err != nil {
+			return err
+		}
+		result, err := run(cmd.Context(), s, controlplane.RunOptions{
+			Output: output, Listen: loop.listen, LabOptions: lab.Options{Name: f.name, Backend: backend}, Progress: progress(cmd),
+		})
+		if err != nil {
+			return err
+		}
+		return printJudged(cmd, result)
 	}
-	output, err := outputOf(s, f)
-	if err != nil {
-		return err
-	}
-	result, err := online.Run(cmd.Context(), s, online.Options{
-		Output: output, Listen: loop.listen, Lab: lab.Options{Name: f.name, Backend: backend}, Progress: progress(cmd),
-	})
-	if err != nil {
-		return err
-	}
-	return printJudged(cmd, result, result.Pass)
 }
 
-// runCircuit runs a scenario with a circuit from its request to its end.
-func runCircuit(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlags) error {
-	backend, err := lab.ParseBackend(f.backend)
-	if err != nil {
-		return coded{err, exitUsage}
-	}
-	output, err := outputOf(s, f)
-	if err != nil {
-		return err
-	}
-	result, err := circuits.Run(cmd.Context(), s, circuits.Options{
-		Output: output, Listen: loop.listen, Lab: lab.Options{Name: f.name, Backend: backend}, Progress: progress(cmd),
-	})
-	if err != nil {
-		return err
-	}
-	return printResult(cmd, result)
+// judged is a scenario's result.
+type judged interface {
+	Print(io.Writer) error
+	Passed() bool
 }
 
-func printResult(cmd *cobra.Command, result *qos.Result) error {
-	return printJudged(cmd, result, result.Pass)
-}
-
-func printJudged(cmd *cobra.Command, result interface{ Print(io.Writer) error }, pass bool) (err error) {
+func printJudged(cmd *cobra.Command, result judged) (err error) {
 	if wantJSON(cmd) {
 		err = printValue(cmd, result)
 	} else {
 		err = result.Print(cmd.OutOrStdout())
 	}
-	if err == nil && !pass {
+	if err == nil && !result.Passed() {
 		return coded{errors.New("an expectation was not met"), exitUnmet}
 	}
 	return err

@@ -17,7 +17,7 @@ func runStorm(cmd *cobra.Command, s *scenario.Scenario, f labFlags, _ loopFlags)
 	if err != nil {
 		return err
 	}
-	return printResult(cmd, result)
+	return printJudged(cmd, result)
 }
 
 // labEtcdCommand is a member of a storm's etcd: this binary started again.

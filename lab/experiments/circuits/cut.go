@@ -18,15 +18,13 @@ const (
 
 // cut runs the phase in which a link of the circuit's path is cut.
 func (r *run) cut(ctx context.Context) error {
-	r.say("phase cut: link %s of router %s is cut %s after its start", cutPort, cutRouter, cutAfter)
+	r.Say("phase cut: link %s of router %s is cut %s after its start", cutPort, cutRouter, cutAfter)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	moved := make(chan error, 1)
-	p, err := r.lab.RunPhase(ctx, "cut", lab.Observer{
-		Progress: func(s string) { r.say("  %s", s) },
-		Started:  func(at time.Time) { go func() { moved <- r.cutAndFollow(ctx, at.Add(cutAfter)) }() },
+	_, err := r.Phase(ctx, "cut", lab.Observer{
+		Started: func(at time.Time) { go func() { moved <- r.cutAndFollow(ctx, at.Add(cutAfter)) }() },
 	})
-	r.result.Phases = append(r.result.Phases, p)
 	if err != nil {
 		return err
 	}
@@ -39,11 +37,11 @@ func (r *run) cutAndFollow(ctx context.Context, at time.Time) error {
 	if err := waitUntil(ctx, at); err != nil {
 		return err
 	}
-	if _, err := r.lab.Capture(ctx, cutRouter, "ip", "link", "set", cutPort, "down"); err != nil {
+	if _, err := r.Lab.Capture(ctx, cutRouter, "ip", "link", "set", cutPort, "down"); err != nil {
 		return fmt.Errorf("cut the link: %w", err)
 	}
 	r.lost = time.Now()
-	m := r.result.Metrics
+	m := r.Result.Metrics
 	err := r.awaitCircuit(ctx, "the circuit is active on another path", func(c *circuitsv1.Circuit) bool {
 		return c.GetState() == circuitsv1.State_STATE_ACTIVE && !slices.EqualFunc(c.GetPath(), first, sameLink)
 	})
@@ -58,7 +56,7 @@ func (r *run) cutAndFollow(ctx context.Context, at time.Time) error {
 		if after < -time.Second {
 			continue
 		}
-		r.say("  %.1f s after the cut it is %s: %s", after.Seconds(), h.GetState(), h.GetNote())
+		r.Say("  %.1f s after the cut it is %s: %s", after.Seconds(), h.GetState(), h.GetNote())
 		switch h.GetState() {
 		case circuitsv1.State_STATE_INTERRUPTED:
 			m["external/cut/interrupted_after_s"] = after.Seconds()
@@ -75,8 +73,8 @@ func sameLink(a, b *circuitsv1.Hop) bool { return a.GetLink() == b.GetLink() }
 // mend brings the link back, and waits until the control plane knows it: what the circuit's end gives to routers is
 // for all ports.
 func (r *run) mend(ctx context.Context) error {
-	r.say("link %s of router %s is mended", cutPort, cutRouter)
-	if _, err := r.lab.Capture(ctx, cutRouter, "ip", "link", "set", cutPort, "up"); err != nil {
+	r.Say("link %s of router %s is mended", cutPort, cutRouter)
+	if _, err := r.Lab.Capture(ctx, cutRouter, "ip", "link", "set", cutPort, "up"); err != nil {
 		return fmt.Errorf("mend the link: %w", err)
 	}
 	return r.awaitTopology(ctx)

@@ -26,21 +26,21 @@ func (r *run) requestFlow(ctx context.Context) (err error) {
 		Start: timestamppb.New(start), End: timestamppb.New(start.Add(flowLength)),
 		Pairs: []*circuitsv1.PrefixPair{{Source: "10.1.1.2/32", Destination: "10.2.1.2/32", Protocol: "tcp", DestinationPorts: flowPorts}},
 	}
-	r.say("ask for %d Mbit/s for TCP from S to ports %s of T, from %s", flowRate/1_000_000, flowPorts, start.Format(time.TimeOnly))
+	r.Say("ask for %d Mbit/s for TCP from S to ports %s of T, from %s", flowRate/1_000_000, flowPorts, start.Format(time.TimeOnly))
 	r.circuit, err = r.ask(ctx, "flow", t)
 	return err
 }
 
 // flow runs the phase between two readings of the routers' counters.
 func (r *run) flow(ctx context.Context) (err error) {
-	meter, err := qos.NewMeter(ctx, r.lab)
+	meter, err := qos.NewMeter(ctx, r.Lab)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, meter.Close()) }()
 	counted, err := meter.Count(ctx, r.phase("flow"))
 	for name, value := range counted {
-		r.result.Metrics["flow/"+name] = value
+		r.Result.Metrics["flow/"+name] = value
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (r *run) bookPorts(ctx context.Context) error {
 			FromPort: &circuitsv1.Port{Name: s.fromPort, Vlans: s.fromVLAN}, ToPort: &circuitsv1.Port{Name: s.toPort, Vlans: s.toVLAN},
 		})
 	}
-	r.say("ask for two circuits of VLAN 100, from %s", start.Format(time.TimeOnly))
+	r.Say("ask for two circuits of VLAN 100, from %s", start.Format(time.TimeOnly))
 	booked := &circuitsv1.RequestAllResponse{}
 	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/batches", "ports", ask, booked)
 	if err == nil && status != http.StatusCreated {
@@ -69,7 +69,7 @@ func (r *run) refuseVLAN(ctx context.Context) error {
 		return err
 	}
 	blocked := slices.ContainsFunc(no.GetBlockers(), func(b *circuitsv1.Blocker) bool { return b.GetCircuit() == r.booked[0].GetId() })
-	m := r.result.Metrics
+	m := r.Result.Metrics
 	m["external/refusal/vlan_in_use"] = one(code == "VLAN_IN_USE" && blocked)
 	m["external/refusal/other_vlan"] = 0
 	for _, o := range no.GetOffers() {
@@ -114,7 +114,7 @@ func (r *run) joinVLANs(ctx context.Context) error {
 			if i == 0 {
 				script += " && " + fmt.Sprintf(vlan, "200", strings.Replace(end[2], ".7.", ".8.", 1))
 			}
-			if out, err := r.lab.Capture(ctx, end[0], "sh", "-c", script); err != nil {
+			if out, err := r.Lab.Capture(ctx, end[0], "sh", "-c", script); err != nil {
 				return fmt.Errorf("VLAN %s of %s: %w: %s", end[1], end[0], err, out)
 			}
 		}
@@ -127,18 +127,15 @@ func (r *run) frames(ctx context.Context) error {
 	if err := r.joinVLANs(ctx); err != nil {
 		return err
 	}
-	r.say("phase frames")
+	r.Say("phase frames")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	started, pinged := make(chan struct{}), make(chan error, 1)
 	go func() { pinged <- r.pingBoth(ctx, started) }()
-	p, err := r.lab.RunPhase(ctx, "frames", lab.Observer{
-		Started: func(time.Time) { close(started) }, Progress: func(s string) { r.say("  %s", s) },
-	})
+	_, err := r.Phase(ctx, "frames", lab.Observer{Started: func(time.Time) { close(started) }})
 	if err != nil {
 		cancel()
 	}
-	r.result.Phases = append(r.result.Phases, p)
 	return errors.Join(err, <-pinged, r.whoAnswered(ctx))
 }
 
@@ -160,21 +157,21 @@ func (r *run) pingBoth(ctx context.Context, started <-chan struct{}) error {
 	wait.Wait()
 	var all []float64
 	for i, s := range sites {
-		r.result.Metrics["external/frames/"+s.answers] = float64(len(rtts[i]))
+		r.Result.Metrics["external/frames/"+s.answers] = float64(len(rtts[i]))
 		all = append(all, rtts[i]...)
 	}
 	slices.Sort(all)
 	if len(all) > 0 {
-		r.result.Metrics["external/frames/rtt_p50_ms"] = all[len(all)/2]
+		r.Result.Metrics["external/frames/rtt_p50_ms"] = all[len(all)/2]
 	}
-	r.say("  %d and %d of %d pings are answered", len(rtts[0]), len(rtts[1]), pings)
+	r.Say("  %d and %d of %d pings are answered", len(rtts[0]), len(rtts[1]), pings)
 	return errors.Join(failures...)
 }
 
 // ping returns the round-trip times of the answers, ms.
 func (r *run) ping(ctx context.Context, host, device, to string, n, data int) (rtts []float64, err error) {
 	script := fmt.Sprintf("ping -n -I %s -M do -s %d -c %d -i 0.1 -W 2 %s || true", device, data, n, to)
-	out, err := r.lab.Capture(ctx, host, "sh", "-c", script)
+	out, err := r.Lab.Capture(ctx, host, "sh", "-c", script)
 	if err != nil {
 		return nil, fmt.Errorf("ping from %s: %w: %s", host, err, out)
 	}
@@ -195,18 +192,18 @@ func (r *run) ping(ctx context.Context, host, device, to string, n, data int) (r
 func (r *run) whoAnswered(ctx context.Context) error {
 	apart := true
 	for _, s := range sites {
-		knows, err := r.lab.Capture(ctx, s.from, "sh", "-c", "ip neigh show 192.168.7.2 dev v"+s.fromVLAN)
+		knows, err := r.Lab.Capture(ctx, s.from, "sh", "-c", "ip neigh show 192.168.7.2 dev v"+s.fromVLAN)
 		if err != nil {
 			return fmt.Errorf("neighbours of %s: %w", s.from, err)
 		}
-		is, err := r.lab.Capture(ctx, s.to, "sh", "-c", "ip -o link show v"+s.toVLAN+" | sed 's/.*ether \\([^ ]*\\).*/\\1/'")
+		is, err := r.Lab.Capture(ctx, s.to, "sh", "-c", "ip -o link show v"+s.toVLAN+" | sed 's/.*ether \\([^ ]*\\).*/\\1/'")
 		if err != nil {
 			return fmt.Errorf("address of %s: %w", s.to, err)
 		}
 		apart = apart && strings.Contains(knows, strings.TrimSpace(is))
 	}
-	r.result.Metrics["external/frames/apart"] = one(apart)
+	r.Result.Metrics["external/frames/apart"] = one(apart)
 	answers, err := r.ping(ctx, "S1", "v200", "192.168.8.2", 3, 56)
-	r.result.Metrics["external/frames/other_vlan_answers"] = float64(len(answers))
+	r.Result.Metrics["external/frames/other_vlan_answers"] = float64(len(answers))
 	return err
 }

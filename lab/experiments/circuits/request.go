@@ -44,7 +44,7 @@ func (r *run) rest(ctx context.Context, method, path, key string, body, into pro
 			return 0, nil, err
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, r.plane.URL+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, method, r.Plane.URL+path, bytes.NewReader(text))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -69,7 +69,7 @@ func (r *run) rest(ctx context.Context, method, path, key string, body, into pro
 // request books the circuit.
 func (r *run) request(ctx context.Context) (err error) {
 	t := terms()
-	r.say("ask for %d Mbit/s from A to C over REST, from %s to %s", rate/1_000_000, t.GetStart().AsTime().Format(time.TimeOnly), t.GetEnd().AsTime().Format(time.TimeOnly))
+	r.Say("ask for %d Mbit/s from A to C over REST, from %s to %s", rate/1_000_000, t.GetStart().AsTime().Format(time.TimeOnly), t.GetEnd().AsTime().Format(time.TimeOnly))
 	r.circuit, err = r.ask(ctx, "story", t)
 	return err
 }
@@ -102,7 +102,7 @@ func (r *run) refused(ctx context.Context, key string, t *circuitsv1.Terms) (cod
 	if err != nil {
 		return "", nil, fmt.Errorf("read %s: %w", raw, err)
 	}
-	r.say("the %s request is answered with %d: %s", key, status, problem.Detail)
+	r.Say("the %s request is answered with %d: %s", key, status, problem.Detail)
 	if status != http.StatusConflict {
 		return "", no, nil
 	}
@@ -117,7 +117,7 @@ func (r *run) refusal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := r.result.Metrics
+	m := r.Result.Metrics
 	m["external/refusal/capacity"] = one(code == "CAPACITY")
 	m["external/refusal/shortfall_mbps"], m["external/refusal/next_window"] = 0, 0
 	for _, b := range no.GetBlockers() {
@@ -140,7 +140,7 @@ func (r *run) awaitState(ctx context.Context, want circuitsv1.State) error {
 
 // awaitCircuit polls the circuit until it is as it should be.
 func (r *run) awaitCircuit(ctx context.Context, what string, as func(*circuitsv1.Circuit) bool) error {
-	return r.plane.Until(ctx, 2*time.Minute, what, func(ctx context.Context) (bool, error) {
+	return r.Plane.Until(ctx, 2*time.Minute, what, func(ctx context.Context) (bool, error) {
 		got := &circuitsv1.GetResponse{}
 		status, raw, err := r.rest(ctx, http.MethodGet, "/v1/circuits/"+r.circuit.GetId(), "", nil, got)
 		if err == nil && status != http.StatusOK {

@@ -13,9 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/millrace/millrace/lab"
@@ -37,21 +34,9 @@ const (
 // Needed reports whether a scenario has a phase only this package can prepare.
 func Needed(s *scenario.Scenario) bool { return s.Requires(Requires, Bookings) }
 
-// Options of Run.
-type Options struct {
-	// Output is the folder for logs and the control plane's data.
-	Output string
-	// Listen is where on this machine the dashboard and the API are reached.
-	Listen   string
-	Lab      lab.Options
-	Progress func(string)
-}
-
 // run is one run of the story.
 type run struct {
-	Options
-	lab    *lab.Lab
-	plane  *controlplane.Plane
+	*controlplane.Experiment
 	before map[string]string // kernel dumps per router
 	// circuit is the one that was booked, asked when it was.
 	circuit *circuitsv1.Circuit
@@ -59,39 +44,24 @@ type run struct {
 	lost time.Time
 	// booked are further circuits: the other one, the volume.
 	booked []*circuitsv1.Circuit
-	result *qos.Result
 }
 
 // Run tells the story once. The result is returned also when an expectation is not met; an error means that the
 // story could not be completed.
-func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *qos.Result, err error) {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	began := time.Now()
-	o.Lab.Output, o.Lab.Progress = filepath.Join(o.Output, "lab"), o.Progress
-	// Agents keep what they were given, and the queues stay at the end: the next run begins with routers without any.
-	if err := errors.Join(os.RemoveAll(o.Lab.Output), os.MkdirAll(o.Output, 0o755)); err != nil {
-		return nil, fmt.Errorf("make output folder: %w", err)
-	}
-	r := &run{Options: o, result: &qos.Result{
-		Scenario: s.Name, Description: s.Description, Scale: s.Scale, Started: began.UTC(), Skipped: map[string]string{}, Metrics: scenario.Metrics{},
-	}}
-	if r.lab, err = lab.Up(ctx, s, o.Lab); err != nil {
+func Run(ctx context.Context, s *scenario.Scenario, o controlplane.RunOptions) (result *qos.Result, err error) {
+	e, err := controlplane.Begin(ctx, s, o)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.end()) }()
-	r.result.Backend = r.lab.Backend
+	defer func() { err = errors.Join(err, e.End()) }()
+	r := &run{Experiment: e}
 	for _, step := range r.steps(s) {
 		if err := step.do(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	maps.Copy(r.result.Metrics, lab.Metrics(r.result.Phases...))
-	lab.AddWindows(r.result.Metrics, s, r.result.Phases...)
-	r.result.Seconds = time.Since(began).Seconds()
-	r.result.Judge(s)
-	return r.result, nil
+	e.Judge()
+	return e.Result, nil
 }
 
 // step is a part of the story.
@@ -133,21 +103,10 @@ func (r *run) steps(s *scenario.Scenario) []step {
 	)
 }
 
-func (r *run) say(format string, args ...any) { r.Progress(fmt.Sprintf(format, args...)) }
-
 func (r *run) phase(name string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		r.say("phase %s", name)
-		p, err := r.lab.RunPhase(ctx, name, lab.Observer{Progress: func(s string) { r.say("  %s", s) }})
-		r.result.Phases = append(r.result.Phases, p)
+		r.Say("phase %s", name)
+		_, err := r.Phase(ctx, name, lab.Observer{})
 		return err
 	}
-}
-
-func (r *run) end() error {
-	var err error
-	if r.plane != nil {
-		err = r.plane.Stop()
-	}
-	return errors.Join(err, r.lab.Down())
 }

@@ -31,19 +31,15 @@ circuits: {topology: 1s, restore: {after: 2s}, provision: {policy: ` + policy + 
 // lead is how long before its start a circuit is put on routers. The volume's is twice the default: its transfer begins
 // with its slot, on a busy machine too.
 func (r *run) lead() time.Duration {
-	if _, night := r.lab.Scenario.Phase("night"); night {
+	if _, night := r.Scenario.Phase("night"); night {
 		return 10 * time.Second
 	}
 	return 5 * time.Second
 }
 
 // startPlane starts `millrace up` and waits until it knows the network.
-func (r *run) startPlane(ctx context.Context) (err error) {
-	r.say("start the control plane beside the routers")
-	r.plane, err = controlplane.Start(ctx, r.lab, controlplane.Options{
-		Output: r.Output, Listen: r.Listen, Settings: fmt.Sprintf(configuration, lab.ControllerAddress, r.lead()),
-	})
-	if err != nil {
+func (r *run) startPlane(ctx context.Context) error {
+	if err := r.StartPlane(ctx, fmt.Sprintf(configuration, lab.ControllerAddress, r.lead())); err != nil {
 		return err
 	}
 	return r.awaitTopology(ctx)
@@ -52,18 +48,18 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 // awaitTopology waits until the control plane knows every router and link.
 func (r *run) awaitTopology(ctx context.Context) error {
 	links := 0
-	for _, l := range r.lab.Scenario.Links {
-		if r.lab.Scenario.BetweenRouters(l) {
+	for _, l := range r.Scenario.Links {
+		if r.Scenario.BetweenRouters(l) {
 			links += 2 // one for each direction
 		}
 	}
-	routers := len(r.lab.Scenario.Routers)
-	return r.plane.Until(ctx, time.Minute, "all routers and links are in the topology", func(ctx context.Context) (bool, error) {
-		t, err := r.plane.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
+	routers := len(r.Scenario.Routers)
+	return r.Plane.Until(ctx, time.Minute, "all routers and links are in the topology", func(ctx context.Context) (bool, error) {
+		t, err := r.Plane.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
 		if err == nil && known(t.Msg.GetSnapshot(), routers, links) {
 			return true, nil
 		}
-		_, refreshed := r.plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
+		_, refreshed := r.Plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
 		return false, errors.Join(controlplane.UnlessUnavailable(err), controlplane.UnlessUnavailable(refreshed))
 	})
 }
@@ -76,8 +72,8 @@ func known(s *topologyv1.TopologySnapshot, routers, links int) bool {
 
 // queues puts the policy in force, which without a circuit is queues on every port.
 func (r *run) queues(ctx context.Context) error {
-	r.say("the operator puts policy %s in force", policy)
-	created, err := r.plane.Changes.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{Policy: policy, Author: "scenario", Reason: "circuits are to come"}))
+	r.Say("the operator puts policy %s in force", policy)
+	created, err := r.Plane.Changes.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{Policy: policy, Author: "scenario", Reason: "circuits are to come"}))
 	if err != nil {
 		return err
 	}
@@ -85,32 +81,22 @@ func (r *run) queues(ctx context.Context) error {
 	if s := created.Msg.GetChange().GetState(); s != pushv1.State_STATE_PLANNED {
 		return fmt.Errorf("change set %s is %s: %v", id, s, created.Msg.GetChange().GetNotes())
 	}
-	if _, err := r.plane.Changes.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "scenario", Apply: true})); err != nil {
+	if _, err := r.Plane.Changes.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "scenario", Apply: true})); err != nil {
 		return fmt.Errorf("approve: %w", err)
 	}
-	return r.plane.Until(ctx, 2*time.Minute, "change set "+id+" is verified", func(ctx context.Context) (bool, error) {
-		answer, err := r.plane.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
-		if err != nil {
-			return false, err
-		}
-		switch c := answer.Msg.GetChange(); c.GetState() {
-		case pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
-			return false, fmt.Errorf("it is %s: %v", c.GetState(), c.GetHistory()[len(c.GetHistory())-1].GetNote())
-		default:
-			return c.GetState() == pushv1.State_STATE_VERIFIED, nil
-		}
-	})
+	_, err = r.Plane.AwaitVerified(ctx, id)
+	return err
 }
 
 // dumpBefore remembers every router's kernel and FRR state, to be compared after the circuit's end.
 func (r *run) dumpBefore(ctx context.Context) (err error) {
-	r.before, err = r.lab.Dump(ctx)
+	r.before, err = r.Lab.Dump(ctx)
 	return err
 }
 
 // dumpAfter compares every router's state with what it was before the circuit.
 func (r *run) dumpAfter(ctx context.Context) error {
-	after, err := r.lab.DumpSettled(ctx, r.before)
+	after, err := r.Lab.DumpSettled(ctx, r.before)
 	if err != nil {
 		return err
 	}
@@ -122,7 +108,7 @@ func (r *run) dumpAfter(ctx context.Context) error {
 		}
 		if text != is {
 			clean = false
-			r.say("  %s is not as before: %s", router, differs(text, is))
+			r.Say("  %s is not as before: %s", router, differs(text, is))
 		}
 	}
 	r.metric("clean", clean)
@@ -159,7 +145,7 @@ func differs(was, is string) string {
 }
 
 // metric records a yes or no about the circuit.
-func (r *run) metric(name string, yes bool) { r.result.Metrics["external/circuit/"+name] = one(yes) }
+func (r *run) metric(name string, yes bool) { r.Result.Metrics["external/circuit/"+name] = one(yes) }
 
 func one(yes bool) float64 {
 	if yes {
@@ -171,15 +157,15 @@ func one(yes bool) float64 {
 // awaitActive waits for the circuit's start.
 func (r *run) awaitActive(ctx context.Context) error {
 	start := r.circuit.GetTerms().GetStart().AsTime()
-	r.say("the circuit starts at %s; wait until it is active", start.Format(time.TimeOnly))
+	r.Say("the circuit starts at %s; wait until it is active", start.Format(time.TimeOnly))
 	if err := r.awaitState(ctx, circuitsv1.State_STATE_ACTIVE); err != nil {
 		return err
 	}
 	after := r.circuit.GetReady().AsTime().Sub(start)
-	r.result.Metrics["external/circuit/active_after_start_s"] = after.Seconds()
+	r.Result.Metrics["external/circuit/active_after_start_s"] = after.Seconds()
 	r.metric("late_told", r.circuit.GetLate() == (after >= time.Second))
-	r.say("  active %.1f s after its start", after.Seconds())
-	all, err := r.plane.Changes.List(ctx, connect.NewRequest(&pushv1.ListRequest{}))
+	r.Say("  active %.1f s after its start", after.Seconds())
+	all, err := r.Plane.Changes.List(ctx, connect.NewRequest(&pushv1.ListRequest{}))
 	if err != nil {
 		return err
 	}
@@ -187,10 +173,10 @@ func (r *run) awaitActive(ctx context.Context) error {
 	for _, c := range all.Msg.GetChanges() {
 		if c.GetForCircuits() {
 			sets++
-			r.say("  change set %s: %s", c.GetId(), c.GetReason())
+			r.Say("  change set %s: %s", c.GetId(), c.GetReason())
 		}
 	}
-	r.result.Metrics["external/circuit/change_sets"] = float64(sets)
+	r.Result.Metrics["external/circuit/change_sets"] = float64(sets)
 	return waitUntil(ctx, start)
 }
 
@@ -207,7 +193,7 @@ func waitUntil(ctx context.Context, at time.Time) error {
 // awaitReleased waits for the circuit's end.
 func (r *run) awaitReleased(ctx context.Context) error {
 	end := r.circuit.GetTerms().GetEnd().AsTime()
-	r.say("the circuit ends at %s; wait until it is released", end.Format(time.TimeOnly))
+	r.Say("the circuit ends at %s; wait until it is released", end.Format(time.TimeOnly))
 	if time.Now().After(end) {
 		return fmt.Errorf("this machine is too slow: the circuit ended at %s, before its traffic did", end)
 	}

@@ -18,7 +18,7 @@ type octetsAndFrames struct{ octets, frames float64 }
 
 // hostSent is what a host sent in a VLAN. The kernel counts as the router does: without tag and frame check sequence.
 func (r *run) hostSent(ctx context.Context, host, vlan string) (octetsAndFrames, error) {
-	out, err := r.lab.Capture(ctx, host, "ip", "-s", "-j", "link", "show", "v"+vlan)
+	out, err := r.Lab.Capture(ctx, host, "ip", "-s", "-j", "link", "show", "v"+vlan)
 	var links []struct {
 		Stats struct {
 			TX struct{ Bytes, Packets float64 }
@@ -84,7 +84,7 @@ func (r *run) usage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := r.result.Metrics
+	m := r.Result.Metrics
 	for patience := time.Now().Add(usagePatience); ; {
 		used, err := r.allUsed(ctx)
 		if err != nil {
@@ -93,7 +93,7 @@ func (r *run) usage(ctx context.Context) error {
 		least, most := shares(used, sent)
 		m["external/frames/usage_least"], m["external/frames/usage_most"] = least, most
 		if least >= 1 || time.Now().After(patience) {
-			r.say("  usage says octets and frames %v of %v that hosts sent", used, sent)
+			r.Say("  usage says octets and frames %v of %v that hosts sent", used, sent)
 			return nil
 		}
 		if err := waitUntil(ctx, time.Now().Add(500*time.Millisecond)); err != nil {

@@ -25,7 +25,7 @@ const (
 func (r *run) volume(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.say("phase night")
+	r.Say("phase night")
 	started, booked := make(chan time.Time, 1), make(chan error, 1)
 	go func() {
 		err := r.bookVolume(ctx, started)
@@ -34,16 +34,13 @@ func (r *run) volume(ctx context.Context) error {
 		}
 		booked <- err
 	}()
-	p, err := r.lab.RunPhase(ctx, "night", lab.Observer{
-		WholeSecond: true, Started: func(at time.Time) { started <- at }, Progress: func(s string) { r.say("  %s", s) },
-	})
+	_, err := r.Phase(ctx, "night", lab.Observer{WholeSecond: true, Started: func(at time.Time) { started <- at }})
 	if err != nil {
 		cancel()
 	}
 	if failed := <-booked; failed != nil && !errors.Is(failed, context.Canceled) {
 		return failed
 	}
-	r.result.Phases = append(r.result.Phases, p)
 	return err
 }
 
@@ -94,19 +91,19 @@ func (r *run) judgeSlots(start time.Time) {
 	for _, s := range volume.GetSlots() {
 		bits += s.GetRateBitsPerSecond() * (s.GetEnd().GetSeconds() - s.GetStart().GetSeconds())
 		last = s.GetEnd().GetSeconds()
-		r.say("  the volume has %d Mbit/s from second %.0f to %.0f", s.GetRateBitsPerSecond()/1_000_000, s.GetStart().AsTime().Sub(start).Seconds(), s.GetEnd().AsTime().Sub(start).Seconds())
+		r.Say("  the volume has %d Mbit/s from second %.0f to %.0f", s.GetRateBitsPerSecond()/1_000_000, s.GetStart().AsTime().Sub(start).Seconds(), s.GetEnd().AsTime().Sub(start).Seconds())
 	}
 	var highest int64
 	for _, rate := range sum {
 		highest = max(highest, rate)
 	}
-	m := r.result.Metrics
+	m := r.Result.Metrics
 	m["external/volume/booked_bytes"] = volumeBytes
 	m["external/volume/slots"] = float64(len(volume.GetSlots()))
 	m["external/volume/slot_bytes"] = float64(bits / 8)
 	m["external/volume/highest_sum_mbps"] = float64(highest) / 1e6
 	m["external/volume/ends_before_deadline_s"] = float64(volume.GetTerms().GetEnd().GetSeconds() - last)
-	r.say("  the other circuit is %s, the volume %s", other.GetId(), volume.GetId())
+	r.Say("  the other circuit is %s, the volume %s", other.GetId(), volume.GetId())
 }
 
 // awaitVolume waits until routers are rid of both.
@@ -118,8 +115,8 @@ func (r *run) awaitVolume(ctx context.Context) error {
 			return err
 		}
 		released++
-		r.say("  %s: ready %.1f s after its start", c.GetId(), r.circuit.GetReady().AsTime().Sub(r.circuit.GetSlots()[0].GetStart().AsTime()).Seconds())
+		r.Say("  %s: ready %.1f s after its start", c.GetId(), r.circuit.GetReady().AsTime().Sub(r.circuit.GetSlots()[0].GetStart().AsTime()).Seconds())
 	}
-	r.result.Metrics["external/volume/released"] = float64(released)
+	r.Result.Metrics["external/volume/released"] = float64(released)
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package controlplane runs the whole product beside a lab's routers, for experiments that need all of it.
 //
 // In: a lab that is up, settings. Out: a `millrace up` in the lab's network, whose dashboard and APIs are reached from
-// this machine. Next: lab/experiments/hntes, lab/experiments/online, lab/experiments/circuits.
+// this machine. Next: lab/experiments/hntes, online, closedloop, circuits.
 package controlplane
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/split/v1/splitv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
 )
@@ -43,6 +44,7 @@ type Plane struct {
 	Quality   flowv1connect.FlowCollectorServiceClient
 	Paths     pathsv1connect.PathsServiceClient
 	Changes   pushv1connect.ChangeServiceClient
+	Split     splitv1connect.SplitServiceClient
 	Telemetry telemetryv1connect.TelemetryCollectorServiceClient
 	Topology  topologyv1connect.TopologyCollectorServiceClient
 }
@@ -139,6 +141,7 @@ func (p *Plane) connect(client *http.Client) {
 	p.Quality = flowv1connect.NewFlowCollectorServiceClient(client, p.URL)
 	p.Paths = pathsv1connect.NewPathsServiceClient(client, p.URL)
 	p.Changes = pushv1connect.NewChangeServiceClient(client, p.URL)
+	p.Split = splitv1connect.NewSplitServiceClient(client, p.URL)
 	p.Telemetry = telemetryv1connect.NewTelemetryCollectorServiceClient(client, p.URL)
 	p.Topology = topologyv1connect.NewTopologyCollectorServiceClient(client, p.URL)
 }

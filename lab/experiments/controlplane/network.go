@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/lab"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
@@ -47,4 +49,22 @@ func (p *Plane) AwaitNetwork(ctx context.Context, l *lab.Lab) error {
 		down := slices.ContainsFunc(d.Msg.GetDevices(), func(d *telemetryv1.Device) bool { return !d.GetConnected() })
 		return !down && len(d.Msg.GetDevices()) == routers, nil
 	})
+}
+
+// AwaitVerified waits until routers hold a change set.
+func (p *Plane) AwaitVerified(ctx context.Context, id string) (c *pushv1.ChangeSet, err error) {
+	err = p.Until(ctx, 2*time.Minute, "change set "+id+" is verified", func(ctx context.Context) (bool, error) {
+		got, err := p.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
+		if err != nil {
+			return false, err
+		}
+		c = got.Msg.GetChange()
+		switch s := c.GetState(); s {
+		case pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
+			return false, fmt.Errorf("it is %s: %s", s, c.GetHistory()[len(c.GetHistory())-1].GetNote())
+		default:
+			return s == pushv1.State_STATE_VERIFIED, nil
+		}
+	})
+	return c, err
 }

@@ -71,15 +71,15 @@ func (r *run) conclude(p *lab.PhaseResult) error {
 	}
 	suffers := delay(p, m.began.Add(settle), m.clicked)
 	after := delay(p, m.applied.Add(settle), m.ended)
-	r.metric("ping/suffers_mean_ms", suffers.mean)
-	r.metric("ping/after_p50_ms", after.median)
-	r.metric("ping/after_mean_ms", after.mean)
-	r.metric("ping/after_lost", float64(after.lost))
-	r.metric("alarm/after_record_s", m.seen.Sub(m.recordEnd).Seconds())
-	r.metric("alarm/after_arrival_s", m.seen.Sub(m.arrived).Seconds())
-	r.metric("redirect/applied_s", m.applied.Sub(m.clicked).Seconds())
+	r.Metric("ping/suffers_mean_ms", suffers.mean)
+	r.Metric("ping/after_p50_ms", after.median)
+	r.Metric("ping/after_mean_ms", after.mean)
+	r.Metric("ping/after_lost", float64(after.lost))
+	r.Metric("alarm/after_record_s", m.seen.Sub(m.recordEnd).Seconds())
+	r.Metric("alarm/after_arrival_s", m.seen.Sub(m.arrived).Seconds())
+	r.Metric("redirect/applied_s", m.applied.Sub(m.clicked).Seconds())
 	ports := r.alarm.GetPorts()
-	r.metric("alarm/has_fullest_port", boolean(len(ports) > 0 && fullest(ports) == "ge-er"))
+	r.Metric("alarm/has_fullest_port", boolean(len(ports) > 0 && fullest(ports) == "ge-er"))
 	for _, s := range []struct {
 		name string
 		at   time.Time
@@ -88,9 +88,9 @@ func (r *run) conclude(p *lab.PhaseResult) error {
 		{"one click", m.clicked}, {"the change set is planned", m.planned}, {"the last router has it", m.applied}, {"it is verified", m.verified},
 		{"the transfer ends", m.ended},
 	} {
-		r.result.Steps = append(r.result.Steps, Step{s.name, s.at.Sub(m.began).Seconds()})
+		r.timeline = append(r.timeline, Step{s.name, s.at.Sub(m.began).Seconds()})
 	}
-	slices.SortStableFunc(r.result.Steps, func(a, b Step) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	slices.SortStableFunc(r.timeline, func(a, b Step) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -38,7 +39,7 @@ func story(applied float64) (*run, *lab.PhaseResult) {
 		{Name: "ping", Start: start, Ping: ping},
 		{Name: "w1-e1", Group: AlphaGroup, Start: at(10), TCP: &lab.TCPSeries{Seconds: 70}},
 	}}
-	r := &run{seen: at(25), clicked: at(26), result: &Result{Result: &qos.Result{Metrics: scenario.Metrics{}}}}
+	r := &run{seen: at(25), clicked: at(26), Experiment: &controlplane.Experiment{Result: &qos.Result{Metrics: scenario.Metrics{}}}}
 	r.alarm = &alphav1.AlphaNow{Began: timestamppb.New(at(24)), Pair: &alphav1.Pair{Evidence: []*alphav1.Evidence{
 		{LastRecordEnd: timestamppb.New(at(22))}, {LastRecordEnd: timestamppb.New(at(12))},
 	}}, Ports: []*alphav1.PortNow{{Port: "ge-w1", BitsPerSecond: 1}, {Port: "ge-er", BitsPerSecond: 9}}}
@@ -58,18 +59,18 @@ func TestTheTimelineAndWhatItIsJudgedBy(t *testing.T) {
 		{"the transfer begins", 0}, {"the record that decides ends", 12}, {"it arrives", 14}, {"the operator sees the alarm", 15}, {"one click", 16},
 		{"the change set is planned", 18}, {"the last router has it", 30}, {"it is verified", 33}, {"the transfer ends", 70},
 	}
-	if diff := cmp.Diff(r.result.Steps, want); diff != "" {
+	if diff := cmp.Diff(r.timeline, want); diff != "" {
 		t.Errorf("steps (-got +want):\n%s", diff)
 	}
 	metrics := scenario.Metrics{
 		"external/ping/suffers_mean_ms": 60, "external/ping/after_p50_ms": 2, "external/ping/after_mean_ms": 2, "external/ping/after_lost": 1,
 		"external/alarm/after_record_s": 3, "external/alarm/after_arrival_s": 1, "external/redirect/applied_s": 14, "external/alarm/has_fullest_port": 1,
 	}
-	if diff := cmp.Diff(r.result.Metrics, metrics); diff != "" {
+	if diff := cmp.Diff(r.Result.Metrics, metrics); diff != "" {
 		t.Errorf("metrics (-got +want):\n%s", diff)
 	}
 	var out strings.Builder
-	if err := r.result.Print(&out); err != nil || !strings.Contains(out.String(), "\n30.0     the last router has it\n") {
+	if err := (&Result{Result: r.Result, Steps: r.timeline}).Print(&out); err != nil || !strings.Contains(out.String(), "\n30.0     the last router has it\n") {
 		t.Errorf("printed (%v):\n%s", err, out.String())
 	}
 }

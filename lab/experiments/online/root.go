@@ -13,13 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
-	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/lab/experiments/controlplane"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
@@ -32,16 +28,6 @@ const Requires = "alarm"
 
 // Needed reports whether a scenario has a phase only this package can run.
 func Needed(s *scenario.Scenario) bool { return s.Requires(Requires) }
-
-// Options of Run.
-type Options struct {
-	// Output is the folder for logs and the control plane's data.
-	Output string
-	// Listen is where on this machine the dashboard is reached.
-	Listen   string
-	Lab      lab.Options
-	Progress func(string)
-}
 
 // Result is that of any scenario, and the timeline.
 type Result struct {
@@ -73,35 +59,23 @@ func (r *Result) Print(out io.Writer) error {
 
 // run is one run of the story.
 type run struct {
-	Options
-	lab   *lab.Lab
-	plane *controlplane.Plane
+	*controlplane.Experiment
 	// alarm is the pair when it was first seen, at seen; changed is the change set that redirects it.
 	alarm         *alphav1.AlphaNow
 	seen, clicked time.Time
 	changed       *pushv1.ChangeSet
-	result        *Result
+	timeline      []Step
 }
 
 // Run tells the story once. The result is returned also when an expectation is not met; an error means that the story
 // could not be completed.
-func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *Result, err error) {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	began := time.Now()
-	o.Lab.Output, o.Lab.Progress = filepath.Join(o.Output, "lab"), o.Progress
-	if err := errors.Join(os.RemoveAll(o.Lab.Output), os.MkdirAll(o.Output, 0o755)); err != nil {
-		return nil, fmt.Errorf("make output folder: %w", err)
-	}
-	r := &run{Options: o, result: &Result{Result: &qos.Result{
-		Scenario: s.Name, Description: s.Description, Scale: s.Scale, Started: began.UTC(), Skipped: map[string]string{}, Metrics: scenario.Metrics{},
-	}}}
-	if r.lab, err = lab.Up(ctx, s, o.Lab); err != nil {
+func Run(ctx context.Context, s *scenario.Scenario, o controlplane.RunOptions) (result *Result, err error) {
+	e, err := controlplane.Begin(ctx, s, o)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.end()) }()
-	r.result.Backend = r.lab.Backend
+	defer func() { err = errors.Join(err, e.End()) }()
+	r := &run{Experiment: e}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -110,18 +84,6 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *Result, 
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	maps.Copy(r.result.Metrics, lab.Metrics(r.result.Phases...))
-	r.result.Seconds = time.Since(began).Seconds()
-	r.result.Judge(s)
-	return r.result, nil
-}
-
-func (r *run) say(format string, args ...any) { r.Progress(fmt.Sprintf(format, args...)) }
-
-func (r *run) end() error {
-	var err error
-	if r.plane != nil {
-		err = r.plane.Stop()
-	}
-	return errors.Join(err, r.lab.Down())
+	e.Judge()
+	return &Result{Result: e.Result, Steps: r.timeline}, nil
 }

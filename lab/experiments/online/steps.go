@@ -11,7 +11,6 @@ import (
 	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/lab/experiments/controlplane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
-	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
 // The paper's H and interval (section II), scaled 1:100 like the rest of the scenario. The operator's click is all that
@@ -24,40 +23,29 @@ push: {approval_of: {hntes-two-queue: {rule: auto}}}
 `
 
 // startPlane starts `millrace up` and waits until it knows the network.
-func (r *run) startPlane(ctx context.Context) (err error) {
-	r.say("start the control plane beside the routers")
-	settings := fmt.Sprintf(configuration, lab.ControllerAddress)
-	if r.plane, err = controlplane.Start(ctx, r.lab, controlplane.Options{Output: r.Output, Listen: r.Listen, Settings: settings}); err != nil {
+func (r *run) startPlane(ctx context.Context) error {
+	if err := r.StartPlane(ctx, fmt.Sprintf(configuration, lab.ControllerAddress)); err != nil {
 		return err
 	}
-	r.say("  dashboard: %s", r.plane.URL)
-	if err := controlplane.AnnounceTemplates(ctx, r.lab); err != nil {
+	if err := controlplane.AnnounceTemplates(ctx, r.Lab); err != nil {
 		return err
 	}
-	return r.plane.AwaitNetwork(ctx, r.lab)
-}
-
-func (r *run) phase(ctx context.Context, name string) (*lab.PhaseResult, error) {
-	p, err := r.lab.RunPhase(ctx, name, lab.Observer{Progress: func(s string) { r.say("  %s", s) }})
-	if err == nil {
-		r.result.Phases = append(r.result.Phases, p)
-	}
-	return p, err
+	return r.Plane.AwaitNetwork(ctx, r.Lab)
 }
 
 func (r *run) idle(ctx context.Context) error {
-	r.say("idle: nothing but a ping")
-	_, err := r.phase(ctx, "idle")
+	r.Say("idle: nothing but a ping")
+	_, err := r.Phase(ctx, "idle", lab.Observer{})
 	return err
 }
 
 // online runs the transfer, and meanwhile what an operator does.
 func (r *run) online(ctx context.Context) error {
-	r.say("online: a transfer that nobody knows begins")
+	r.Say("online: a transfer that nobody knows begins")
 	both, during := errgroup.WithContext(ctx)
 	var p *lab.PhaseResult
 	both.Go(func() (err error) {
-		p, err = r.phase(during, "online")
+		p, err = r.Phase(during, "online", lab.Observer{})
 		return err
 	})
 	both.Go(func() error { return r.operate(during) })
@@ -70,13 +58,13 @@ func (r *run) online(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.metric("alarm/known", boolean(known != nil))
+	r.Metric("alarm/known", boolean(known != nil))
 	return r.conclude(p)
 }
 
 // operate waits for the alarm, clicks once, and waits until routers have the change set.
 func (r *run) operate(ctx context.Context) error {
-	err := r.plane.Until(ctx, 2*time.Minute, "the transfer raises an alarm", func(ctx context.Context) (ok bool, err error) {
+	err := r.Plane.Until(ctx, 2*time.Minute, "the transfer raises an alarm", func(ctx context.Context) (ok bool, err error) {
 		r.alarm, err = r.find(ctx, func(m *alphav1.AlphaNow) bool { return m.GetState() == alphav1.NowState_NOW_STATE_UNIDENTIFIED })
 		r.seen = time.Now()
 		return r.alarm != nil, err
@@ -85,32 +73,21 @@ func (r *run) operate(ctx context.Context) error {
 		return err
 	}
 	p := r.alarm.GetPair()
-	r.say("  alarm: %s to %s, and no pair in force has it", p.GetSrc(), p.GetDst())
+	r.Say("  alarm: %s to %s, and no pair in force has it", p.GetSrc(), p.GetDst())
 	r.clicked = time.Now()
-	answer, err := r.plane.Alpha.Redirect(ctx, connect.NewRequest(&alphav1.RedirectRequest{Pair: p.GetId(), By: "scenario", Note: "Ping suffers."}))
+	answer, err := r.Plane.Alpha.Redirect(ctx, connect.NewRequest(&alphav1.RedirectRequest{Pair: p.GetId(), By: "scenario", Note: "Ping suffers."}))
 	if err != nil {
 		return fmt.Errorf("redirect now: %w", err)
 	}
 	id := answer.Msg.GetChangeId()
-	r.say("  one click: change set %s", id)
-	return r.plane.Until(ctx, 2*time.Minute, "change set "+id+" is verified", func(ctx context.Context) (bool, error) {
-		got, err := r.plane.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
-		if err != nil {
-			return false, err
-		}
-		r.changed = got.Msg.GetChange()
-		switch s := r.changed.GetState(); s {
-		case pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
-			return false, fmt.Errorf("it is %s: %s", s, r.changed.GetHistory()[len(r.changed.GetHistory())-1].GetNote())
-		default:
-			return s == pushv1.State_STATE_VERIFIED, nil
-		}
-	})
+	r.Say("  one click: change set %s", id)
+	r.changed, err = r.Plane.AwaitVerified(ctx, id)
+	return err
 }
 
 // find is the first pair that is alpha now and fits; nil where none does.
 func (r *run) find(ctx context.Context, fits func(*alphav1.AlphaNow) bool) (*alphav1.AlphaNow, error) {
-	answer, err := r.plane.Alpha.Now(ctx, connect.NewRequest(&alphav1.NowRequest{}))
+	answer, err := r.Plane.Alpha.Now(ctx, connect.NewRequest(&alphav1.NowRequest{}))
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +98,6 @@ func (r *run) find(ctx context.Context, fits func(*alphav1.AlphaNow) bool) (*alp
 	}
 	return nil, nil
 }
-
-func (r *run) metric(name string, value float64) { r.result.Metrics["external/"+name] = value }
 
 func boolean(b bool) float64 {
 	if b {

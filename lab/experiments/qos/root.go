@@ -45,6 +45,9 @@ type Result struct {
 	Pass     bool               `json:"pass"`
 }
 
+// Passed reports whether no expectation was missed.
+func (r *Result) Passed() bool { return r.Pass }
+
 // Run boots one lab, runs all phases in it and takes it down.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *Result, err error) {
 	if o.Progress == nil {
