@@ -117,7 +117,7 @@ func (b *book) path(r *circuitsv1.Record) life.Event {
 	case b.there(r.GetCircuit()) && !slices.ContainsFunc(slices.Concat(r.GetLife().GetHadPath(), r.GetLife().GetHadBack()), b.isGone):
 		return life.Event{Kind: life.PathSeen}
 	}
-	return life.Event{Kind: life.PathLost, Text: "a link of its path is gone from the topology"}
+	return pathLost()
 }
 
 func (c *Component) pathEvent(r *circuitsv1.Record) (e life.Event) {

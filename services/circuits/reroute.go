@@ -20,11 +20,11 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 	if err := b.known(); err != nil {
 		return nil, nil, nil, err
 	}
-	c := was.GetCircuit()
-	if b.there(c) || !lostCircuit(was).Moves(now.Unix()) {
+	if b.there(was.GetCircuit()) || !lostCircuit(was).Moves(now.Unix()) {
 		return nil, nil, nil, nil // it was listed before, and others or a person have changed it since
 	}
-	is := proto.CloneOf(was)
+	was, lost := withLoss(was, now)
+	c, is := was.GetCircuit(), proto.CloneOf(was)
 	l := ledger.LifeOf(was)
 	var others []displaced
 	if spare := c.GetBackup(); len(spare) > 0 && !slices.ContainsFunc(spare, b.isGone) {
@@ -41,7 +41,7 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 		is.Circuit.Displaced = answerOf(others)
 	}
 	next, _ := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
-	return ledger.With(is, next, now), next.Moves, others, nil
+	return ledger.With(is, next, now), append(lost, next.Moves...), others, nil
 }
 
 // relocate writes into a record what was granted for it on other links, and says from when until when that is.

@@ -74,7 +74,9 @@ func (c *Component) pass(ctx context.Context, due []restore.Circuit, seen int64,
 	return err
 }
 
-// lost lists the circuits whose path is lost, and says how often links or bookings have changed until now.
+// lost lists the circuits whose path is lost by this replica's reading of the links, and says how often links or
+// bookings have changed until now. Records are not asked: a replica with an older reading may have written that a path
+// is there, and a later circuit must not have what an earlier one needs.
 func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err error) {
 	r := &c.restorer
 	since, tries := map[string]int64{}, map[string]restore.Tries{}
@@ -85,7 +87,7 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 		}
 		seen = c.book.changes
 		for m := range records {
-			if !m.GetLife().GetGone() || !ledger.Books(m) || c.book.there(m.GetCircuit()) {
+			if !ledger.Books(m) || c.book.there(m.GetCircuit()) {
 				continue
 			}
 			id := m.GetCircuit().GetId()
@@ -112,13 +114,28 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 	return all, seen, err
 }
 
-// lostCircuit is what a record says of one whose path is lost.
+// pathLost is the event about a circuit that has lost its path.
+func pathLost() life.Event {
+	return life.Event{Kind: life.PathLost, Text: "a link of its path is gone from the topology"}
+}
+
+// lostCircuit is what a record says of one whose path is lost, also where that is not written yet.
 func lostCircuit(r *circuitsv1.Record) restore.Circuit {
 	c := r.GetCircuit()
+	after, _ := life.Next(ledger.LifeOf(r), pathLost())
 	return restore.Circuit{
-		ID: c.GetId(), Priority: priorityOf(c.GetTerms()), Created: c.GetCreated().AsTime().UnixNano(), Life: ledger.LifeOf(r),
+		ID: c.GetId(), Priority: priorityOf(c.GetTerms()), Created: c.GetCreated().AsTime().UnixNano(), Life: after,
 		Hold: c.GetTerms().GetOnFailure() == circuitsv1.OnFailure_ON_FAILURE_HOLD,
 	}
+}
+
+// withLoss is the record of such a circuit with the loss written, and the transitions by that.
+func withLoss(was *circuitsv1.Record, now time.Time) (*circuitsv1.Record, []life.Move) {
+	if was.GetLife().GetGone() {
+		return was, nil
+	}
+	next, actions := life.Next(ledger.LifeOf(was), pathLost())
+	return told(was, next, actions, now), next.Moves
 }
 
 // reroute books another path for a circuit, or records why there is none. It is found as well where another replica
@@ -144,7 +161,7 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 	c.restorer.busy.Store(true)
 	count(c.metrics.reroutes, nil)
 	c.events.Publish(ctx, events.CircuitRerouted, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", id, record.GetCircuit().GetTerms().GetProject(),
-		record.GetCircuit().GetTerms().GetFrom(), record.GetCircuit().GetTerms().GetTo(), moves[0].Note))
+		record.GetCircuit().GetTerms().GetFrom(), record.GetCircuit().GetTerms().GetTo(), moves[len(moves)-1].Note))
 	c.publish(ctx, record, moves)
 	c.publishDisplaced(ctx, others)
 	return true, nil
@@ -153,6 +170,7 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 // tellNotRerouted records why a circuit has no other path, once for each reason and the links in the way. The event is
 // raised where the reason is another one.
 func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuitsv1.Refusal, now time.Time) error {
+	var lost []life.Move
 	ours, other, note := false, false, "there is no other path: "+no.GetReason()
 	if links := blocking(no); len(links) > 0 {
 		note += "; in the way: " + strings.Join(links, ", ")
@@ -164,13 +182,18 @@ func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuits
 		if !ours {
 			return nil, nil
 		}
+		was, lost = withLoss(was, now)
 		is := proto.CloneOf(was)
 		is.Circuit.NotRestored = no
 		is.Circuit.History = append(is.Circuit.History, &circuitsv1.Transition{State: was.GetCircuit().GetState(), Time: timestamppb.New(now), By: life.Self, Note: note})
 		return ledger.With(is, ledger.LifeOf(is), now), nil
 	})
-	if err != nil || !ours || !other {
+	if err != nil || !ours {
 		return err
+	}
+	c.publish(ctx, record, lost)
+	if !other {
+		return nil
 	}
 	t := record.GetCircuit().GetTerms()
 	c.events.Publish(ctx, events.CircuitNotRerouted, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", id, t.GetProject(), t.GetFrom(), t.GetTo(), note))

@@ -249,6 +249,38 @@ func TestALinkThatOnlyAnOldReadingHas(t *testing.T) {
 	await.True(t, "it says again why it stays", says)
 }
 
+// Another replica, whose reading of the links is older, writes that the path of the first circuit is there. The one
+// with the newer reading does not let a later circuit have what the first one needs.
+func TestTheFirstIsMovedFirstThoughAnOldReadingHasItsLink(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = 0
+	c := w.start()
+	w.booked(c, "in-the-way", w.begun("c", "b", 2500))
+	first := w.begun("a", "b", 2000)
+	first.Priority = proto.Int32(0)
+	later := w.begun("a", "b", 1500)
+	ids := map[string]string{"first": w.booked(c, "first", first).GetId(), "later": w.booked(c, "later", later).GetId()}
+	c.restorer.mu.Lock() // no other pass
+	defer c.restorer.mu.Unlock()
+	w.link("a-b", false)
+	await.True(t, "the loss of both is written", func() bool {
+		return w.get(c, ids["first"]).GetState() == committed && w.get(c, ids["later"]).GetState() == committed
+	})
+	if _, err := c.tell(t.Context(), ids["first"], life.Event{Kind: life.PathSeen}); err != nil {
+		t.Fatal(err)
+	}
+	all, seen, err := c.lost(noon.Unix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.pass(t.Context(), restore.Due(all, noon.Unix(), 0, seen), seen, noon, func() bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := moves(w.get(c, ids["first"])), moves(w.get(c, ids["later"])); a != 1 || b != 0 {
+		t.Errorf("the first is moved %d times, the later one %d times", a, b)
+	}
+}
+
 // A pass that takes too long stops after a circuit, and the next one goes on.
 func TestAPassIsBounded(t *testing.T) {
 	w := newWorld(t)
