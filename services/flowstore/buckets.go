@@ -9,24 +9,24 @@ import (
 	"github.com/millrace/millrace/internal/store"
 )
 
-// bucketSQL is one of 65,536 buckets of source and destination: two multiplications instead of a hash of the whole
-// flow, and a sum of each bucket fits into a processor's cache. The factors are odd and have no pattern.
-const bucketSQL = "toUInt16(bitShiftRight(toUInt64(toUInt128(src)) * 11400714819323198485 + toUInt64(toUInt128(dst)) * 14029467366897019727, 48))"
-
-// bucketsSQL finds the buckets in which a flow may exceed the threshold, as intervals.sql then does with flows.
+// bucketsSQL finds the buckets of source and destination (migration 0008) in which a flow may exceed the threshold, as
+// intervals.sql then does with flows. A sum of each bucket fits into a processor's cache.
 const bucketsSQL = `
 WITH
     ? AS ms, ? AS first_slot, ? AS end_slot, ? AS min_bytes,
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
     fromUnixTimestamp64Milli(toInt64(end_slot * ms), 'UTC') AS window_end
-SELECT ` + bucketSQL + ` AS bucket FROM flows
+SELECT bucket FROM flows
 WHERE start < window_end AND end >= window_start
 GROUP BY bucket
 HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes`
 
 const (
-	// fewBuckets hold at most one record in 64: all of them are split.
+	// fewBuckets hold at most one record in 64: what they sent is summed over five minutes each.
 	fewBuckets = 1024
+	// maxPeriods is how many a statement names, and a flow is looked for in; where there are more, all records of the
+	// buckets are split.
+	maxPeriods = 8192
 	// maxBuckets is how many a statement names; where there are more, naming them would leave out little.
 	maxBuckets = 8192
 )
@@ -60,17 +60,24 @@ const flowsSQL = ` AND flow IN
         HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes
     )`
 
-// mayExceed is the condition on records whose flow may exceed the threshold: those of some buckets and, where these
-// are not few, of the flows in them that may.
-func mayExceed(some []uint16) string {
-	condition := ""
+// mayExceed is the condition on records whose flow may exceed the threshold, and whether there are any: in few buckets
+// those of the periods in which a flow may, in more those of the flows in them that may.
+func (q intervals) mayExceed(ctx context.Context, db store.DB, some []uint16) (condition string, found bool, err error) {
 	if len(some) <= maxBuckets {
 		condition = inBuckets(some)
 	}
-	if len(some) <= fewBuckets {
-		return condition
+	if len(some) > fewBuckets {
+		return condition + fmt.Sprintf(flowsSQL, condition), true, nil
 	}
-	return condition + fmt.Sprintf(flowsSQL, condition)
+	all, err := q.periods(ctx, db, some)
+	if err != nil {
+		return "", false, err
+	}
+	periods := mayExceedIn(all, q.length, q.minBytes)
+	if len(periods) <= maxPeriods {
+		condition += inPeriods(periods)
+	}
+	return condition, len(periods) > 0, nil
 }
 
 func inBuckets(some []uint16) string {
@@ -78,5 +85,5 @@ func inBuckets(some []uint16) string {
 	for i, b := range some {
 		texts[i] = strconv.Itoa(int(b))
 	}
-	return "AND " + bucketSQL + " IN (" + strings.Join(texts, ",") + ")"
+	return "AND bucket IN (" + strings.Join(texts, ",") + ")"
 }

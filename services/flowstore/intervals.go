@@ -72,8 +72,12 @@ func (q intervals) run(ctx context.Context, db store.DB, each func(interval) err
 	if err != nil || len(some) == 0 {
 		return err
 	}
+	condition, found, err := q.mayExceed(ctx, db, some)
+	if err != nil || !found {
+		return err
+	}
 	ms := q.length.Milliseconds()
-	rows, err := db.Query(ctx, fmt.Sprintf(intervalsSQL, mayExceed(some)), ms, q.first, q.last, q.minBytes)
+	rows, err := db.Query(ctx, fmt.Sprintf(intervalsSQL, condition), ms, q.first, q.last, q.minBytes)
 	if err != nil {
 		return fmt.Errorf("sum flows over intervals: %w", err)
 	}
