@@ -174,8 +174,10 @@ func Import(ctx context.Context, db DB, table string, r io.Reader) (rows uint64,
 	}
 }
 
+// columnsOf are the columns that can be inserted: of the others the server knows how to compute them.
 func columnsOf(ctx context.Context, db DB, table string) (out []Column, err error) {
-	rows, err := db.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = ? ORDER BY position", table)
+	rows, err := db.Query(ctx, `SELECT name, type FROM system.columns
+		WHERE database = currentDatabase() AND table = ? AND default_kind NOT IN ('MATERIALIZED', 'ALIAS') ORDER BY position`, table)
 	if err != nil {
 		return nil, fmt.Errorf("read the columns of %s: %w", table, err)
 	}

@@ -9,8 +9,12 @@ import (
 	"github.com/millrace/millrace/internal/store"
 )
 
-// bucketsSQL finds the buckets of source and destination (migration 0008) in which a flow may exceed the threshold, as
-// intervals.sql then does with flows. A sum of each bucket fits into a processor's cache.
+// bucketsSQL finds the buckets of source and destination (migration 0008) in which a flow may exceed the threshold. A
+// sum of each bucket fits into a processor's cache.
+//
+// ClickHouse before 26.8 computes the bucket of a row that was stored before there was one from nothing if it has read
+// the addresses for another condition and dropped them (ClickHouse issue 111757): a statement with bucket in its
+// condition has no condition on addresses unless it selects them, too.
 const bucketsSQL = `
 WITH
     ? AS ms, ? AS first_slot, ? AS end_slot, ? AS min_bytes,
@@ -24,9 +28,10 @@ HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_byte
 const (
 	// fewBuckets hold at most one record in 64: what they sent is summed over five minutes each.
 	fewBuckets = 1024
-	// maxPeriods is how many a statement names, and a flow is looked for in; where there are more, all records of the
-	// buckets are split.
+	// maxPeriods is how many of these a statement names, and maxRecords how many records they have: their addresses are
+	// held in memory. Where there are more, all records of the buckets are split.
 	maxPeriods = 8192
+	maxRecords = 1_000_000
 	// maxBuckets is how many a statement names; where there are more, naming them would leave out little.
 	maxBuckets = 8192
 )
@@ -69,15 +74,11 @@ func (q intervals) mayExceed(ctx context.Context, db store.DB, some []uint16) (c
 	if len(some) > fewBuckets {
 		return condition + fmt.Sprintf(flowsSQL, condition), true, nil
 	}
-	all, err := q.periods(ctx, db, some)
-	if err != nil {
-		return "", false, err
-	}
-	periods := mayExceedIn(all, q.length, q.minBytes)
-	if len(periods) <= maxPeriods {
+	periods, few, err := q.periods(ctx, db, some)
+	if few {
 		condition += inPeriods(periods)
 	}
-	return condition, len(periods) > 0, nil
+	return condition, !few || len(periods) > 0, err
 }
 
 func inBuckets(some []uint16) string {

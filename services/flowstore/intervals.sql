@@ -5,7 +5,7 @@
 -- times sampling rate times milliseconds overflow 64.
 --
 -- Few flows exceed the threshold, so only records of those are split that may: behind the window stands
--- a condition on them (buckets.go).
+-- a condition on them (buckets.go, periods.go).
 WITH
     ? AS ms, ? AS first_slot, ? AS end_slot, ? AS min_bytes,
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,

@@ -143,8 +143,8 @@ func TestIntervalsAgreeWithTheSlowOracle(t *testing.T) {
 	}
 }
 
-// TestManyLargeFlows: in few buckets all records are split, in more only flows that may exceed the threshold, and of
-// very many a statement names none.
+// TestManyLargeFlows: in few buckets periods of five minutes are looked at, in more flows that may exceed the
+// threshold, and of very many a statement names none.
 func TestManyLargeFlows(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	rng := rand.New(rand.NewPCG(21, 22))

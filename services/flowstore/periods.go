@@ -14,12 +14,13 @@ import (
 // periodLength is what the table is ordered by first: the start of a record in steps of five minutes.
 const periodLength = 5 * time.Minute
 
-// period is what the records of a bucket that began within five minutes have sent, and when the last of them ended.
-// Times are in milliseconds since the epoch.
+// period is what the records of a bucket that began within five minutes have sent, how many they are, and when the last
+// of them ended. Times are in milliseconds since the epoch.
 type period struct {
 	bucket      uint16
 	start, last int64
 	sent        float64
+	records     uint64
 }
 
 // slots are the first and the last of the fixed intervals that such a record may touch.
@@ -32,47 +33,48 @@ WITH
     ? AS ms, ? AS first_slot, ? AS end_slot,
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
     fromUnixTimestamp64Milli(toInt64(end_slot * ms), 'UTC') AS window_end
-SELECT bucket, 1000 * toInt64(toUInt32(toStartOfFiveMinutes(start))) AS began, max(toUnixTimestamp64Milli(end)), sum(toFloat64(bytes) * greatest(sampling_rate, 1))
+SELECT bucket, 1000 * toInt64(toUInt32(toStartOfFiveMinutes(start))) AS began, max(toUnixTimestamp64Milli(end)), sum(toFloat64(bytes) * greatest(sampling_rate, 1)), count()
 FROM flows
 WHERE start < window_end AND end >= window_start %s
 GROUP BY bucket, began
 ORDER BY bucket, began`
 
-// periods are those of some buckets, in the order of buckets and time.
-func (q intervals) periods(ctx context.Context, db store.DB, some []uint16) ([]period, error) {
+// periods are those with records of a flow that may exceed the threshold, in some buckets; false where they are too
+// many to be named.
+func (q intervals) periods(ctx context.Context, db store.DB, some []uint16) (out []period, few bool, err error) {
 	rows, err := db.Query(ctx, fmt.Sprintf(periodsSQL, inBuckets(some)), q.length.Milliseconds(), q.first, q.last)
 	if err != nil {
-		return nil, fmt.Errorf("sum flows over five minutes: %w", err)
+		return nil, false, fmt.Errorf("sum flows over five minutes: %w", err)
 	}
 	defer rows.Close()
-	var out []period
+	var bucket []period // one at a time: a year has a hundred thousand periods of each
+	records := uint64(0)
+	take := func() bool {
+		for _, p := range mayExceedIn(bucket, q.length.Milliseconds(), q.minBytes) {
+			out, records = append(out, p), records+p.records
+		}
+		bucket = bucket[:0]
+		return len(out) <= maxPeriods && records <= maxRecords
+	}
 	for rows.Next() {
 		var p period
-		if err := rows.Scan(&p.bucket, &p.start, &p.last, &p.sent); err != nil {
-			return nil, fmt.Errorf("sum flows over five minutes: %w", err)
+		if err := rows.Scan(&p.bucket, &p.start, &p.last, &p.sent, &p.records); err != nil {
+			return nil, false, fmt.Errorf("sum flows over five minutes: %w", err)
 		}
-		out = append(out, p)
-	}
-	return out, rows.Err()
-}
-
-// mayExceedIn are the periods with records of a flow that may exceed a threshold in some interval: in one of the
-// intervals that they may touch, all such periods of the bucket together exceed it.
-func mayExceedIn(all []period, length time.Duration, minBytes uint64) (out []period) {
-	for len(all) > 0 {
-		n := slices.IndexFunc(all, func(p period) bool { return p.bucket != all[0].bucket })
-		if n < 0 {
-			n = len(all)
+		if len(bucket) > 0 && bucket[0].bucket != p.bucket && !take() {
+			return nil, false, nil
 		}
-		out, all = append(out, mayExceedInBucket(all[:n], length.Milliseconds(), minBytes)...), all[n:]
+		bucket = append(bucket, p)
 	}
-	return out
+	return out, take(), rows.Err()
 }
 
 // slotRange is a range of intervals, the last one included.
 type slotRange struct{ first, last int64 }
 
-func mayExceedInBucket(all []period, ms int64, minBytes uint64) (out []period) {
+// mayExceedIn are the periods of a bucket, oldest first, with records of a flow that may exceed a threshold in some
+// interval: in one of the intervals that they may touch, all periods that may touch it exceed it together.
+func mayExceedIn(all []period, ms int64, minBytes uint64) (out []period) {
 	above := rangesAbove(all, ms, float64(minBytes))
 	for _, p := range all {
 		first, last := p.slots(ms)
