@@ -6,6 +6,10 @@ import (
 	"testing"
 )
 
+// The main goroutine keeps the main thread from here on: that one does not end with a goroutine, so that a program that
+// was started on it is never killed.
+func init() { runtime.LockOSThread() }
+
 // endThread starts a program on a thread, which ends then.
 func endThread(t *testing.T, start func() error) {
 	t.Helper()
