@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/portcounters"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 )
 
@@ -26,20 +27,17 @@ var paths = []string{
 	"/network-instances/network-instance[name=*]/connection-points/connection-point[connection-point-id=*]/endpoints/endpoint[endpoint-id=*]/state",
 }
 
-// counterSuffixes end the names of all counters under paths; other leaves there are names, numbers of entries, and the
-// lengths of queues.
+// counterSuffixes end the names of all counters under paths.
 var counterSuffixes = []string{"-octets", "-pkts", "-packets", "-discards", "-errors"}
 
-// queueLength is how many octets wait in a queue: the one leaf that is taken and is no counter.
-const queueLength = "avg-queue-len"
-
+// isTaken: the counters, and the lengths of queues.
 func isTaken(leaf string) bool {
 	for _, s := range counterSuffixes {
 		if strings.HasSuffix(leaf, s) {
 			return true
 		}
 	}
-	return leaf == queueLength
+	return leaf == portcounters.Length
 }
 
 const (

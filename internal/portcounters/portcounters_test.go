@@ -67,6 +67,17 @@ func TestMean(t *testing.T) {
 	}
 }
 
+func TestDelayMs(t *testing.T) {
+	for _, c := range []struct {
+		octets, rate, ms float64
+		known            bool
+	}{{100_000, 1e6, 100, true}, {0, 1e6, 0, true}, {100_000, 0, 0, false}, {0.5, 0.5, 1000, true}} {
+		if ms, known := DelayMs(c.octets, c.rate); ms != c.ms || known != c.known {
+			t.Errorf("%v octets at %v a second: %v ms, known %t; want %v, %t", c.octets, c.rate, ms, known, c.ms, c.known)
+		}
+	}
+}
+
 func TestPolicyQueue(t *testing.T) {
 	for _, c := range []struct {
 		queue, name string

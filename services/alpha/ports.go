@@ -76,9 +76,8 @@ func portsOf(router string, series []*flowv1.TelemetrySeries) []*alphav1.PortNow
 		}
 	}
 	for q, octets := range lengths {
-		// Little's law: what waits, over what leaves, is for how long.
-		if rate := q.GetBitsPerSecond(); rate > 0 {
-			q.DelayMs = new(8 * octets / rate * 1000)
+		if ms, known := portcounters.DelayMs(octets, q.GetBitsPerSecond()/8); known {
+			q.DelayMs = &ms
 		}
 	}
 	var out []*alphav1.PortNow

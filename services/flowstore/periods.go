@@ -121,17 +121,13 @@ func rangesAbove(all []period, ms int64, minBytes float64) (out []slotRange) {
 // read.
 func inPeriods(some []period) string {
 	tuples := make([]string, len(some))
-	var starts []string
 	for i, p := range some {
 		tuples[i] = fmt.Sprintf("(%d,%d)", p.start/1000, p.bucket)
-		starts = append(starts, fmt.Sprint(p.start/1000))
 	}
-	slices.Sort(starts)
 	return ` AND (toStartOfFiveMinutes(start), src, dst) IN
     (
         SELECT toStartOfFiveMinutes(start) AS began, src, dst FROM flows
-        WHERE start < window_end AND end >= window_start AND toStartOfFiveMinutes(start) IN (` + strings.Join(slices.Compact(starts), ",") + `)
-            AND (toUInt32(toStartOfFiveMinutes(start)), bucket) IN (` + strings.Join(tuples, ",") + `)
+        WHERE start < window_end AND end >= window_start AND (toStartOfFiveMinutes(start), bucket) IN (` + strings.Join(tuples, ",") + `)
         GROUP BY began, src, dst
     )`
 }

@@ -84,7 +84,7 @@ func (r *run) queues(ctx context.Context) error {
 	if _, err := r.Plane.Changes.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "scenario", Apply: true})); err != nil {
 		return fmt.Errorf("approve: %w", err)
 	}
-	_, err = r.Plane.AwaitVerified(ctx, id)
+	_, err = r.Plane.AwaitState(ctx, id, pushv1.State_STATE_VERIFIED)
 	return err
 }
 

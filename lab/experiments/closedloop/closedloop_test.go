@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -47,8 +48,8 @@ func TestTheMovesAreThoseOfTheSplitOnThePort(t *testing.T) {
 		changeOf("found", finder, verified, 15),
 	}
 	found, moves := storyOf(changes, start)
-	if found.GetId() != "found" || !verifiedAt(found).Equal(at(16).AsTime()) {
-		t.Errorf("found by %s at %v", found.GetId(), verifiedAt(found))
+	if found.GetId() != "found" || !controlplane.ReachedAt(found, verified).Equal(at(16).AsTime()) {
+		t.Errorf("found by %s: %v", found.GetId(), found.GetHistory())
 	}
 	want := []Move{
 		{Change: "first", Seconds: 120, Share: 30, Reason: "because first"},

@@ -11,8 +11,8 @@ import (
 
 	"github.com/millrace/millrace/internal/portcounters"
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
-	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -31,7 +31,7 @@ func (r *run) conclude(ctx context.Context) error {
 	started := r.Result.Phases[0].Start
 	found, moves := storyOf(list.Msg.GetChanges(), started)
 	if found != nil {
-		r.Metric("found/verified_s", verifiedAt(found).Sub(started).Seconds())
+		r.Metric("found/verified_s", controlplane.ReachedAt(found, pushv1.State_STATE_VERIFIED).Sub(started).Seconds())
 	}
 	r.moves = moves
 	predicted := 0
@@ -64,12 +64,12 @@ func (r *run) queueDelay(ctx context.Context, p *lab.PhaseResult) error {
 		if at, queue, ok := portcounters.ParseLength(s.GetPath()); ok && at == port && queue == beta {
 			length = portcounters.Mean(portcounters.Readings(s))
 		}
-		if c, ok := portcounters.Parse(s.GetPath()); ok && c.Port == port && c.Queue == beta && c.Leaf == portcounters.SentOctets {
+		if c, ok := portcounters.Parse(s.GetPath()); ok && c == (portcounters.Counter{Port: port, Queue: beta, Leaf: portcounters.SentOctets}) {
 			rate = portcounters.Rate(portcounters.Readings(s))
 		}
 	}
-	if rate > 0 {
-		r.Metric("telemetry/delay_ms", 1000*length/rate)
+	if ms, known := portcounters.DelayMs(length, rate); known {
+		r.Metric("telemetry/delay_ms", ms)
 	}
 	return nil
 }
@@ -84,13 +84,11 @@ func storyOf(changes []*pushv1.ChangeSet, started time.Time) (found *pushv1.Chan
 		case finder:
 			found = c
 		case follower:
-			for _, s := range c.GetSplits() {
-				if s.GetRouter() == router && s.GetInterface() == port {
-					moves = append(moves, Move{
-						Change: c.GetId(), Seconds: applied(c).Sub(started).Seconds(), Share: s.GetBeta(),
-						Reason: c.GetReason(), Predicted: c.GetPrediction() != nil,
-					})
-				}
+			if share, ok := shareOf(c); ok {
+				moves = append(moves, Move{
+					Change: c.GetId(), Seconds: controlplane.AppliedAt(c).Sub(started).Seconds(), Share: share,
+					Reason: c.GetReason(), Predicted: c.GetPrediction() != nil,
+				})
 			}
 		}
 	}
@@ -98,32 +96,20 @@ func storyOf(changes []*pushv1.ChangeSet, started time.Time) (found *pushv1.Chan
 	return found, moves
 }
 
-// applied is when the last router had it.
-func applied(c *pushv1.ChangeSet) (last time.Time) {
-	for _, d := range c.GetDevices() {
-		if t := d.GetApplied().AsTime(); t.After(last) {
-			last = t
+// shareOf is beta's share of the port by a change set, if that says one.
+func shareOf(c *pushv1.ChangeSet) (percent uint32, ok bool) {
+	for _, s := range c.GetSplits() {
+		if s.GetRouter() == router && s.GetInterface() == port {
+			return s.GetBeta(), true
 		}
 	}
-	return last
-}
-
-func verifiedAt(c *pushv1.ChangeSet) (at time.Time) {
-	for _, h := range c.GetHistory() {
-		if h.GetState() == pushv1.State_STATE_VERIFIED {
-			at = h.GetTime().AsTime()
-		}
-	}
-	return at
+	return 0, false
 }
 
 // requested counts the change sets that the split requested for the port since a time, whatever became of them.
 func requested(changes []*pushv1.ChangeSet, since time.Time) (n int) {
 	for _, c := range changes {
-		if c.GetAuthor() != follower || c.GetCreated().AsTime().Before(since) {
-			continue
-		}
-		if slices.ContainsFunc(c.GetSplits(), func(s *policyv1.PortSplit) bool { return s.GetRouter() == router && s.GetInterface() == port }) {
+		if _, ok := shareOf(c); ok && c.GetAuthor() == follower && !c.GetCreated().AsTime().Before(since) {
 			n++
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/millrace/millrace/lab"
-	"github.com/millrace/millrace/lab/experiments/controlplane"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	splitv1 "github.com/millrace/millrace/proto/gen/millrace/split/v1"
@@ -81,9 +80,6 @@ func (r *run) startPlane(ctx context.Context) error {
 	if err := r.StartPlane(ctx, fmt.Sprintf(configuration, lab.ControllerAddress, policies)); err != nil {
 		return err
 	}
-	if err := controlplane.AnnounceTemplates(ctx, r.Lab); err != nil {
-		return err
-	}
 	return r.Plane.AwaitNetwork(ctx, r.Lab)
 }
 
@@ -100,7 +96,7 @@ func (r *run) share(ctx context.Context, percent uint32) error {
 	if made.Msg.GetChange().GetState() == pushv1.State_STATE_EMPTY {
 		return nil // the port has it
 	}
-	_, err = r.Plane.AwaitVerified(ctx, made.Msg.GetChange().GetId())
+	_, err = r.Plane.AwaitState(ctx, made.Msg.GetChange().GetId(), pushv1.State_STATE_VERIFIED)
 	return err
 }
 

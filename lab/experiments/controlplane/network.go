@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,15 +10,14 @@ import (
 
 	"github.com/millrace/millrace/lab"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
-	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
 
-// AnnounceTemplates has exporters send their NetFlow templates to the collector
+// announceTemplates has exporters send their NetFlow templates to the collector
 // that has just started. By themselves they repeat them after some packets or
 // minutes, and until then what they send cannot be read (RFC 3954, section 9).
-func AnnounceTemplates(ctx context.Context, l *lab.Lab) error {
+func announceTemplates(ctx context.Context, l *lab.Lab) error {
 	for _, router := range l.Scenario.Routers {
 		socket, ok := lab.ExporterControl(l.Scenario, router)
 		if !ok {
@@ -32,8 +30,11 @@ func AnnounceTemplates(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// AwaitNetwork waits until the control plane knows all routers and has their telemetry.
+// AwaitNetwork waits until the control plane knows all routers, has their telemetry, and can read their flows.
 func (p *Plane) AwaitNetwork(ctx context.Context, l *lab.Lab) error {
+	if err := announceTemplates(ctx, l); err != nil {
+		return err
+	}
 	routers := len(l.Scenario.Routers)
 	return p.Until(ctx, time.Minute, "all routers are in the topology and stream telemetry", func(ctx context.Context) (bool, error) {
 		t, err := p.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
@@ -49,22 +50,4 @@ func (p *Plane) AwaitNetwork(ctx context.Context, l *lab.Lab) error {
 		down := slices.ContainsFunc(d.Msg.GetDevices(), func(d *telemetryv1.Device) bool { return !d.GetConnected() })
 		return !down && len(d.Msg.GetDevices()) == routers, nil
 	})
-}
-
-// AwaitVerified waits until routers hold a change set.
-func (p *Plane) AwaitVerified(ctx context.Context, id string) (c *pushv1.ChangeSet, err error) {
-	err = p.Until(ctx, 2*time.Minute, "change set "+id+" is verified", func(ctx context.Context) (bool, error) {
-		got, err := p.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
-		if err != nil {
-			return false, err
-		}
-		c = got.Msg.GetChange()
-		switch s := c.GetState(); s {
-		case pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
-			return false, fmt.Errorf("it is %s: %s", s, c.GetHistory()[len(c.GetHistory())-1].GetNote())
-		default:
-			return s == pushv1.State_STATE_VERIFIED, nil
-		}
-	})
-	return c, err
 }

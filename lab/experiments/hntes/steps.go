@@ -40,9 +40,6 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 		return err
 	}
 	r.say("  dashboard: %s  (a link that logs in once; while it runs the page can be watched)", link)
-	if err := controlplane.AnnounceTemplates(ctx, r.lab); err != nil {
-		return err
-	}
 	return r.plane.AwaitNetwork(ctx, r.lab)
 }
 
@@ -137,7 +134,7 @@ func (r *run) approve(ctx context.Context) error {
 			return fmt.Errorf("approve: %w", err)
 		}
 	}
-	c, err := r.awaitState(ctx, id, pushv1.State_STATE_VERIFIED)
+	c, err := r.plane.AwaitState(ctx, id, pushv1.State_STATE_VERIFIED)
 	if err != nil {
 		return err
 	}
@@ -160,62 +157,22 @@ func (r *run) browse(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) awaitState(ctx context.Context, id string, want pushv1.State) (*pushv1.ChangeSet, error) {
-	var c *pushv1.ChangeSet
-	err := r.plane.Until(ctx, 2*time.Minute, fmt.Sprintf("change set %s is %s", id, want), func(ctx context.Context) (bool, error) {
-		answer, err := r.plane.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
-		if err != nil {
-			return false, err
-		}
-		c = answer.Msg.GetChange()
-		if c.GetState() == pushv1.State_STATE_FAILED {
-			return false, fmt.Errorf("it failed: %s", failures(c))
-		}
-		return c.GetState() == want, nil
-	})
-	return c, err
-}
-
-func failures(c *pushv1.ChangeSet) string {
-	var said []string
-	for _, h := range c.GetHistory() {
-		if h.GetState() == pushv1.State_STATE_FAILED {
-			said = append(said, h.GetNote())
-		}
-	}
-	for _, d := range c.GetDevices() {
-		if d.GetError() != "" {
-			said = append(said, d.GetDevice()+": "+d.GetError())
-		}
-	}
-	return strings.Join(said, "; ")
-}
-
 // describeChange copies what a reader of the report wants to know of the change set.
 func (r *run) describeChange(c *pushv1.ChangeSet) {
 	out := &r.report.Change
 	out.Title, out.Reason, out.Diffs = c.GetTitle(), c.GetReason(), map[string]string{}
-	var active, planned, approved time.Time
 	for _, h := range c.GetHistory() {
 		out.History = append(out.History, strings.TrimSpace(fmt.Sprintf("%s %s by %s. %s", h.GetTime().AsTime().Format("15:04:05.0"),
 			strings.ToLower(strings.TrimPrefix(h.GetState().String(), "STATE_")), h.GetBy(), h.GetNote())))
-		switch h.GetState() {
-		case pushv1.State_STATE_PLANNED:
-			planned = h.GetTime().AsTime()
-		case pushv1.State_STATE_APPROVED:
-			approved = h.GetTime().AsTime()
-		}
 	}
 	for _, d := range c.GetDevices() {
 		out.Diffs[d.GetDevice()] = d.GetDiff()
-		if t := d.GetApplied().AsTime(); t.After(active) {
-			active = t
-		}
 		for _, lsp := range d.GetPlan().GetLsps() {
 			r.report.Paths = append(r.report.Paths, report.Path{Name: lsp.GetName(), Hops: lsp.GetHops(), Reason: lsp.GetReason()})
 		}
 	}
-	r.report.RedirectLatencyS = (active.Sub(r.lastRecord) - approved.Sub(planned)).Seconds()
+	waited := controlplane.ReachedAt(c, pushv1.State_STATE_APPROVED).Sub(controlplane.ReachedAt(c, pushv1.State_STATE_PLANNED))
+	r.report.RedirectLatencyS = (controlplane.AppliedAt(c).Sub(r.lastRecord) - waited).Seconds()
 }
 
 // rollback rolls the change back as an operator would.
@@ -225,7 +182,7 @@ func (r *run) rollback(ctx context.Context) error {
 	if _, err := r.plane.Changes.Rollback(ctx, connect.NewRequest(req)); err != nil {
 		return fmt.Errorf("roll back: %w", err)
 	}
-	_, err := r.awaitState(ctx, r.report.Change.ID, pushv1.State_STATE_ROLLED_BACK)
+	_, err := r.plane.AwaitState(ctx, r.report.Change.ID, pushv1.State_STATE_ROLLED_BACK)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
@@ -33,19 +34,8 @@ func (r *run) momentsOf(p *lab.PhaseResult) (moments, error) {
 	if m.began.IsZero() {
 		return m, errors.New("the phase has no transfer of group " + AlphaGroup)
 	}
-	for _, h := range r.changed.GetHistory() {
-		switch h.GetState() {
-		case pushv1.State_STATE_PLANNED:
-			m.planned = h.GetTime().AsTime()
-		case pushv1.State_STATE_VERIFIED:
-			m.verified = h.GetTime().AsTime()
-		}
-	}
-	for _, d := range r.changed.GetDevices() {
-		if t := d.GetApplied().AsTime(); t.After(m.applied) {
-			m.applied = t
-		}
-	}
+	m.planned, m.verified = controlplane.ReachedAt(r.changed, pushv1.State_STATE_PLANNED), controlplane.ReachedAt(r.changed, pushv1.State_STATE_VERIFIED)
+	m.applied = controlplane.AppliedAt(r.changed)
 	if !m.applied.Add(settle).Before(m.ended) {
 		return m, errors.New("the transfer was over before routers had the change set: nothing can be said of the time after it")
 	}

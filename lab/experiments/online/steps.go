@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/millrace/millrace/lab"
-	"github.com/millrace/millrace/lab/experiments/controlplane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
 // The paper's H and interval (section II), scaled 1:100 like the rest of the scenario. The operator's click is all that
@@ -25,9 +25,6 @@ push: {approval_of: {hntes-two-queue: {rule: auto}}}
 // startPlane starts `millrace up` and waits until it knows the network.
 func (r *run) startPlane(ctx context.Context) error {
 	if err := r.StartPlane(ctx, fmt.Sprintf(configuration, lab.ControllerAddress)); err != nil {
-		return err
-	}
-	if err := controlplane.AnnounceTemplates(ctx, r.Lab); err != nil {
 		return err
 	}
 	return r.Plane.AwaitNetwork(ctx, r.Lab)
@@ -81,7 +78,7 @@ func (r *run) operate(ctx context.Context) error {
 	}
 	id := answer.Msg.GetChangeId()
 	r.Say("  one click: change set %s", id)
-	r.changed, err = r.Plane.AwaitVerified(ctx, id)
+	r.changed, err = r.Plane.AwaitState(ctx, id, pushv1.State_STATE_VERIFIED)
 	return err
 }
 

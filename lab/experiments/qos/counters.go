@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/portcounters"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -64,13 +65,11 @@ func readState(ctx context.Context, client *gnmiclient.Client, router, path stri
 // leaves are a state container's leaves; counters are strings in RFC 7951.
 type leaves map[string]any
 
-// length of a queue, which is no counter: it has no meaning from one reading to the next.
-const length = "avg-queue-len"
-
-// into adds every leaf that is a counter; te- is the prefix of names on routers, not of ours.
+// into adds every leaf that is a counter; te- is the prefix of names on routers, not of ours. By how much the length of
+// a queue differs from one reading to the next means nothing.
 func (l leaves) into(m scenario.Metrics, name string) {
 	for leaf, value := range l {
-		if leaf == length {
+		if leaf == portcounters.Length {
 			continue
 		}
 		if n, err := strconv.ParseFloat(fmt.Sprint(value), 64); err == nil {
