@@ -10,7 +10,8 @@ import (
 )
 
 // bucketsSQL finds the buckets of source and destination (migration 0008) in which a flow may exceed the threshold. A
-// sum of each bucket fits into a processor's cache.
+// sum of each bucket fits into a processor's cache. Times are not read: the indices leave out what lies outside the
+// window, and rows near its edges, which are summed too, can only make one bucket more.
 //
 // ClickHouse before 26.8 computes the bucket of a row that was stored before there was one from nothing if it has read
 // the addresses for another condition and dropped them (ClickHouse issue 111757): a statement with bucket in its
@@ -21,17 +22,15 @@ WITH
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
     fromUnixTimestamp64Milli(toInt64(end_slot * ms), 'UTC') AS window_end
 SELECT bucket FROM flows
-WHERE start < window_end AND end >= window_start
+WHERE indexHint(` + touchesWindow + `)
 GROUP BY bucket
 HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes`
 
 const (
 	// fewBuckets hold at most one record in 64: what they sent is summed over five minutes each.
 	fewBuckets = 1024
-	// maxPeriods is how many of these a statement names, and maxRecords how many records they have: their addresses are
-	// held in memory. Where there are more, all records of the buckets are split.
+	// maxPeriods is how many of these a statement names; where there are more, all records of the buckets are split.
 	maxPeriods = 8192
-	maxRecords = 1_000_000
 	// maxBuckets is how many a statement names; where there are more, naming them would leave out little.
 	maxBuckets = 8192
 )
@@ -60,7 +59,7 @@ func (q intervals) buckets(ctx context.Context, db store.DB) ([]uint16, error) {
 const flowsSQL = ` AND flow IN
     (
         SELECT flow FROM flows
-        WHERE start < window_end AND end >= window_start %s
+        WHERE %s
         GROUP BY flow
         HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes
     )`
@@ -72,7 +71,7 @@ func (q intervals) mayExceed(ctx context.Context, db store.DB, some []uint16) (c
 		condition = inBuckets(some)
 	}
 	if len(some) > fewBuckets {
-		return condition + fmt.Sprintf(flowsSQL, condition), true, nil
+		return condition + fmt.Sprintf(flowsSQL, touchesWindow+condition), true, nil
 	}
 	periods, few, err := q.periods(ctx, db, some)
 	if few {
@@ -86,5 +85,5 @@ func inBuckets(some []uint16) string {
 	for i, b := range some {
 		texts[i] = strconv.Itoa(int(b))
 	}
-	return "AND bucket IN (" + strings.Join(texts, ",") + ")"
+	return " AND bucket IN (" + strings.Join(texts, ",") + ")"
 }

@@ -77,7 +77,7 @@ func (q intervals) run(ctx context.Context, db store.DB, each func(interval) err
 		return err
 	}
 	ms := q.length.Milliseconds()
-	rows, err := db.Query(ctx, fmt.Sprintf(intervalsSQL, condition), ms, q.first, q.last, q.minBytes)
+	rows, err := db.Query(ctx, fmt.Sprintf(intervalsSQL, touchesWindow+condition), ms, q.first, q.last, q.minBytes)
 	if err != nil {
 		return fmt.Errorf("sum flows over intervals: %w", err)
 	}

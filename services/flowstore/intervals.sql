@@ -4,8 +4,8 @@
 -- A record without duration belongs to the interval of its start. 128-bit integers, because bytes
 -- times sampling rate times milliseconds overflow 64.
 --
--- Few flows exceed the threshold, so only records of those are split that may: behind the window stands
--- a condition on them (buckets.go, periods.go).
+-- Few flows exceed the threshold, so only records of those are split that may: behind the window (window.go)
+-- stands a condition on them (buckets.go, periods.go).
 WITH
     ? AS ms, ? AS first_slot, ? AS end_slot, ? AS min_bytes,
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
@@ -38,7 +38,7 @@ FROM
         if(slot0 = slot1, all_bytes, intDiv(all_bytes * until, lasted) - intDiv(all_bytes * since, lasted)) AS piece_bytes,
         if(slot0 = slot1, all_packets, intDiv(all_packets * until, lasted) - intDiv(all_packets * since, lasted)) AS piece_packets
     FROM flows
-    WHERE start < window_end AND end >= window_start %s
+    WHERE %s
 )
 GROUP BY slot, exporter, src, dst, src_port, dst_port, protocol
 HAVING sum(piece_bytes) > min_bytes

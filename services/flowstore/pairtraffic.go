@@ -70,7 +70,7 @@ func pairTrafficOf(ctx context.Context, db store.DB, q intervals, of shape, pair
 	if err != nil {
 		return err
 	}
-	rows, err := db.Query(ctx, fmt.Sprintf(pairTrafficSQL, strings.Join(tuples, ",")),
+	rows, err := db.Query(ctx, fmt.Sprintf(pairTrafficSQL, touchesWindow, strings.Join(tuples, ",")),
 		q.length.Milliseconds(), q.first, q.last, q.minBytes, of.srcBits, of.dstBits)
 	if err != nil {
 		return err

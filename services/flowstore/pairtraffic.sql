@@ -33,7 +33,7 @@ FROM
                 arrayJoin(range(greatest(slot0, first_slot), least(slot1 + 1, end_slot))) AS slot,
                 if(slot0 = slot1, all_bytes, intDiv(all_bytes * until, lasted) - intDiv(all_bytes * since, lasted)) AS piece
             FROM flows
-            WHERE start < window_end AND end >= window_start
+            WHERE %s
                 AND (exporter, IPv6CIDRToRange(src, src_bits).1, IPv6CIDRToRange(dst, dst_bits).1) IN (%s)
         )
         GROUP BY exporter, src, dst, src_port, dst_port, protocol, slot

@@ -14,13 +14,12 @@ import (
 // periodLength is what the table is ordered by first: the start of a record in steps of five minutes.
 const periodLength = 5 * time.Minute
 
-// period is what the records of a bucket that began within five minutes have sent, how many they are, and when the last
-// of them ended. Times are in milliseconds since the epoch.
+// period is what the records of a bucket that began within five minutes have sent, and when the last of them ended.
+// Times are in milliseconds since the epoch.
 type period struct {
 	bucket      uint16
 	start, last int64
 	sent        float64
-	records     uint64
 }
 
 // slots are the first and the last of the fixed intervals that such a record may touch.
@@ -33,32 +32,29 @@ WITH
     ? AS ms, ? AS first_slot, ? AS end_slot,
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
     fromUnixTimestamp64Milli(toInt64(end_slot * ms), 'UTC') AS window_end
-SELECT bucket, 1000 * toInt64(toUInt32(toStartOfFiveMinutes(start))) AS began, max(toUnixTimestamp64Milli(end)), sum(toFloat64(bytes) * greatest(sampling_rate, 1)), count()
+SELECT bucket, 1000 * toInt64(toUInt32(toStartOfFiveMinutes(start))) AS began, max(toUnixTimestamp64Milli(end)), sum(toFloat64(bytes) * greatest(sampling_rate, 1))
 FROM flows
-WHERE start < window_end AND end >= window_start %s
+WHERE %s
 GROUP BY bucket, began
 ORDER BY bucket, began`
 
 // periods are those with records of a flow that may exceed the threshold, in some buckets; false where they are too
 // many to be named.
 func (q intervals) periods(ctx context.Context, db store.DB, some []uint16) (out []period, few bool, err error) {
-	rows, err := db.Query(ctx, fmt.Sprintf(periodsSQL, inBuckets(some)), q.length.Milliseconds(), q.first, q.last)
+	rows, err := db.Query(ctx, fmt.Sprintf(periodsSQL, touchesWindow+inBuckets(some)), q.length.Milliseconds(), q.first, q.last)
 	if err != nil {
 		return nil, false, fmt.Errorf("sum flows over five minutes: %w", err)
 	}
 	defer rows.Close()
 	var bucket []period // one at a time: a year has a hundred thousand periods of each
-	records := uint64(0)
 	take := func() bool {
-		for _, p := range mayExceedIn(bucket, q.length.Milliseconds(), q.minBytes) {
-			out, records = append(out, p), records+p.records
-		}
+		out = append(out, mayExceedIn(bucket, q.length.Milliseconds(), q.minBytes)...)
 		bucket = bucket[:0]
-		return len(out) <= maxPeriods && records <= maxRecords
+		return len(out) <= maxPeriods
 	}
 	for rows.Next() {
 		var p period
-		if err := rows.Scan(&p.bucket, &p.start, &p.last, &p.sent, &p.records); err != nil {
+		if err := rows.Scan(&p.bucket, &p.start, &p.last, &p.sent); err != nil {
 			return nil, false, fmt.Errorf("sum flows over five minutes: %w", err)
 		}
 		if len(bucket) > 0 && bucket[0].bucket != p.bucket && !take() {
@@ -117,17 +113,11 @@ func rangesAbove(all []period, ms int64, minBytes float64) (out []slotRange) {
 	return out
 }
 
-// inPeriods is the condition on records of some periods, by the whole key of the table: only the rows around them are
-// read.
+// inPeriods is the condition on records of some periods.
 func inPeriods(some []period) string {
 	tuples := make([]string, len(some))
 	for i, p := range some {
 		tuples[i] = fmt.Sprintf("(%d,%d)", p.start/1000, p.bucket)
 	}
-	return ` AND (toStartOfFiveMinutes(start), src, dst) IN
-    (
-        SELECT toStartOfFiveMinutes(start) AS began, src, dst FROM flows
-        WHERE start < window_end AND end >= window_start AND (toStartOfFiveMinutes(start), bucket) IN (` + strings.Join(tuples, ",") + `)
-        GROUP BY began, src, dst
-    )`
+	return " AND (toStartOfFiveMinutes(start), bucket) IN (" + strings.Join(tuples, ",") + ")"
 }

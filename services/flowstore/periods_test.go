@@ -124,7 +124,7 @@ func TestAsManyPeriodsAsAStatementNames(t *testing.T) {
 	for i := range periods {
 		periods[i] = period{bucket: some[i%len(some)], start: (4_000_000_200 + int64(i)*300) * 1000}
 	}
-	text := fmt.Sprintf(intervalsSQL, inBuckets(some)+inPeriods(periods))
+	text := fmt.Sprintf(intervalsSQL, touchesWindow+inBuckets(some)+inPeriods(periods))
 	if len(text) > 250<<10 {
 		t.Errorf("the statement has %d octets", len(text))
 	}

@@ -54,7 +54,7 @@ func (a *api) TagTraffic(ctx context.Context, req *connect.Request[flowv1.TagTra
 		return nil, err
 	}
 	sums := tagSums{}
-	if err := a.tagSums(ctx, db, from, to, tagQuery{records: "start >= window_start", fireflies: "1"}, sums); err != nil {
+	if err := a.tagSums(ctx, db, from, to, tagQuery{records: startsInWindow, fireflies: "1"}, sums); err != nil {
 		return nil, fmt.Errorf("what flows of each tag sent: %w", err)
 	}
 	answer := &flowv1.TagTrafficResponse{}
@@ -137,7 +137,7 @@ func (a *api) pairTagsOf(ctx context.Context, db store.DB, from, to time.Time, o
 	if err != nil {
 		return err
 	}
-	q := tagQuery{shape: of, records: "end >= window_start AND (exporter, s, d) IN (" + strings.Join(tuples, ",") + ")"}
+	q := tagQuery{shape: of, records: touchesWindow + " AND (exporter, s, d) IN (" + strings.Join(tuples, ",") + ")"}
 	if q.fireflies, err = about(of, pairs); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ FROM
             exporter, IPv6CIDRToRange(src, src_bits).1 AS s, IPv6CIDRToRange(dst, dst_bits).1 AS d,
             src, dst, src_port, dst_port, protocol, start, end, flow_label, %[2]s AS labelled, toUInt128(bytes) * greatest(sampling_rate, 1) AS octets
         FROM flows
-        WHERE start < window_end AND %[3]s
+        WHERE %[3]s
     ) AS r
     ASOF LEFT JOIN
     (
