@@ -10,8 +10,8 @@ import (
 )
 
 // bucketsSQL finds the buckets of source and destination (migration 0008) in which a flow may exceed the threshold. A
-// sum of each bucket fits into a processor's cache. Times are not read: the indices leave out what lies outside the
-// window, and rows near its edges, which are summed too, can only make one bucket more.
+// sum of each bucket fits into a processor's cache. Rows are not filtered by time: the indices leave out granules
+// outside the window, and what else is in the others is summed too, which can only add buckets.
 //
 // ClickHouse before 26.8 computes the bucket of a row that was stored before there was one from nothing if it has read
 // the addresses for another condition and dropped them (ClickHouse issue 111757): a statement with bucket in its
@@ -22,7 +22,7 @@ WITH
     fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
     fromUnixTimestamp64Milli(toInt64(end_slot * ms), 'UTC') AS window_end
 SELECT bucket FROM flows
-WHERE indexHint(` + touchesWindow + `)
+WHERE indexHint(start < window_end AND end >= window_start AND ` + beforeItsEnd + `)
 GROUP BY bucket
 HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes`
 
