@@ -11,7 +11,7 @@ import (
 // hundred bytes; real exporters have fewer than twenty, of fewer than 100 fields.
 const (
 	MaxTemplates = 512
-	MaxFields    = 256
+	MaxFields    = 256 // those of length zero among them, which say nothing and take memory
 	// firstDataSet is the lowest template id: lower ones are kinds of set.
 	firstDataSet = 256
 )
@@ -102,6 +102,10 @@ func (t *Templates) store(h Header, d definition) {
 	case d.fields == 0: // NetFlow v9 knows no withdrawal
 		t.refused++
 		return
+	case d.fields > MaxFields:
+		t.forget(key)
+		t.refused++
+		return
 	}
 	before, replaces := t.known[key]
 	digest := d.digest()
@@ -115,14 +119,14 @@ func (t *Templates) store(h Header, d definition) {
 	compiled.digest = digest
 	d.specs = bytes.Clone(d.specs)
 	t.forget(key)
-	if key.id < firstDataSet || fields == 0 || fields > MaxFields || !replaces && len(t.known) >= MaxTemplates {
+	if key.id < firstDataSet || fields == 0 || !replaces && len(t.known) >= MaxTemplates {
 		t.refused++
 		return
 	}
 	if t.known == nil {
 		t.known = map[templateKey]received{}
 	}
-	size := templateBytes + fields*fieldBytes
+	size := templateBytes + d.fields*fieldBytes
 	t.known[key] = received{compiled, d, t.now, size}
 	t.bytes += size
 	t.noteArrival()

@@ -138,6 +138,7 @@ func TestTemplateMemoryIsBounded(t *testing.T) {
 		{"many fields, one address", func(i int) []byte { return large(i, 250) }, func(int) netip.AddrPort { return router }},
 		{"one field, many addresses", func(i int) []byte { return large(i, 1) }, address},
 		{"many fields, many addresses", func(i int) []byte { return large(i, 200) }, address},
+		{"fields of length zero, many addresses", func(i int) []byte { return set(0, append(u16(uint16(1000+i), 15_001, 1, 4), make([]byte, 60_000)...)) }, address},
 		{"samplers, many addresses", options, address},
 	} {
 		t.Run(c.name, func(t *testing.T) {
