@@ -55,7 +55,8 @@ func (s *sequence) place(h decode.Header, datagram []byte, rebooted bool) place 
 	if s.remember(xxhash.Sum64(datagram)) {
 		return replayed
 	}
-	if !s.begun || int32(h.Sequence-s.last.Sequence) >= 0 {
+	// A number that is far ahead may be one that began anew: the uptime tells, which only grows.
+	if ahead := int32(h.Sequence-s.last.Sequence) >= 0; !s.begun || ahead && !(rebooted && uptimeFell(h, s.last)) {
 		s.behind = 0
 		return inOrder
 	}
@@ -83,6 +84,16 @@ func laterThan(h, before decode.Header) bool {
 		return int32(h.Uptime-before.Uptime) > 0
 	}
 	return h.ExportTime.After(before.ExportTime)
+}
+
+// uptimeFell reports whether an exporter says a smaller uptime than before, other than one that wrapped, as it does after
+// 49.7 days.
+func uptimeFell(h, before decode.Header) bool {
+	if h.Uptime >= before.Uptime {
+		return false
+	}
+	passed := h.ExportTime.Sub(before.ExportTime)
+	return (milliseconds(h.Uptime-before.Uptime) - passed).Abs() > jumpLimit
 }
 
 // unskip uncounts a gap that was none: the numbers go on inside it, so the datagram behind it was forged.
