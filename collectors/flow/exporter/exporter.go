@@ -97,6 +97,8 @@ type session struct {
 	sequence  sequence
 	clock     clock
 	sampling  sampling
+	siblings  *siblings
+	borrowed  borrowed
 	quality   *quality
 	// proven: a flow came of it. Made-up sources seldom get that far.
 	proven bool
@@ -160,6 +162,9 @@ func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at t
 	if h.SamplingRate > cfg.MaxSamplingRate {
 		s.quality.event(EventSamplingRefused)
 	}
+	if len(m.Sampling) > 0 || expired > 0 {
+		s.siblings.version++
+	}
 	if len(m.Sampling) > 0 || h.Source == flowrecord.NetFlowV5 || expired > 0 {
 		s.quality.announced(s.key.from.Port(), &s.sampling)
 	}
@@ -171,6 +176,7 @@ func (s *session) restart() {
 	s.quality.event(EventRestart)
 	s.templates.Clear()
 	s.sampling = sampling{}
+	s.siblings.version++
 	s.quality.forget(s.key.from.Port())
 	s.clock = clock{}
 }
@@ -199,7 +205,7 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 		r := f.Record
 		r.Exporter, r.Domain, r.Source = s.key.from.Addr(), h.Domain, h.Source
 		r.Start, r.End = s.clock.times(h, f)
-		r.SamplingRate = s.rate(cfg, f)
+		r.SamplingRate = s.rate(cfg, f, at)
 		if f.Rate > cfg.MaxSamplingRate {
 			s.quality.event(EventSamplingRefused)
 		}
@@ -211,7 +217,7 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 	}
 	kept := out[before:]
 	s.quality.received(at, kept, unitsOf(h, m)[allBefore])
-	if rate := s.rate(cfg, &decode.Flow{}); rate != 0 {
+	if rate := s.rate(cfg, &decode.Flow{}, at); rate != 0 {
 		s.quality.SamplingRate = rate
 	} else if len(kept) > 0 {
 		s.quality.SamplingRate = kept[len(kept)-1].SamplingRate
@@ -221,10 +227,14 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 }
 
 // rate is the configured one, else the exporter's, else the default. What an exporter announces on one socket (a line
-// card or process) also holds for the others of the domain that announce nothing, if those that do agree.
-func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
-	rate := s.sampling.rate(f)
-	if rate == 0 {
+// card or process) also holds for the others of the domain that announce nothing, if those that do agree; but no rate of
+// another sampler holds for a record that names one.
+func (s *session) rate(cfg Configuration, f *decode.Flow, at time.Time) uint64 {
+	rate, bySampler := s.sampling.rate(f), false
+	if rate == 0 && f.Selector != 0 {
+		rate, bySampler = s.named(f.Selector, cfg.expiry(at))
+	}
+	if rate == 0 && !bySampler {
 		rate = s.quality.rates.only()
 	}
 	return cfg.rate(s.key.from.Addr(), rate)

@@ -126,6 +126,7 @@ func (p *part) remove(s *session) {
 	s.quality.forget(s.key.from.Port())
 	p.account(s.key.from.Addr(), -s.charged)
 	delete(p.sessions, s.key)
+	p.leave(s)
 	p.table.sessions.give()
 }
 

@@ -142,6 +142,9 @@ func (s *sampling) rate(f *decode.Flow) uint64 {
 	case s.v5 != 0:
 		return s.v5
 	}
+	if f.Selector != 0 && len(s.selectors.rates) > 0 {
+		return 0 // a sampler that it has not announced is none of those that it has
+	}
 	if n := s.selectors.only(); n != 0 {
 		return n
 	}

@@ -82,3 +82,72 @@ func TestTheHeaderOfV5SaysNoRateAnyMore(t *testing.T) {
 	b.want("rate after it", b.take(router, v5(header{seq: 2}, 0, 1))[0].SamplingRate, uint64(0))
 	b.want("events", b.only().Events, map[string]uint64{EventSamplingChange: 1})
 }
+
+// namesSampler is a template with a sampler's id beside the usual fields.
+func namesSampler() []byte {
+	return set(0, u16(256, 7, 8, 4, 12, 4, 1, 4, 22, 4, 21, 4, 10, 4, 48, 1))
+}
+
+func flowOfSampler(id byte) []byte {
+	return set(256, u32(0x0a000001, 0x0a000002, 1500, hour-2000, hour-1000, 7), []byte{id})
+}
+
+// samplerTable is Cisco's `option sampler-table`: scope System, FLOW_SAMPLER_ID, _MODE, _RANDOM_INTERVAL.
+func samplerTable(id byte, rate uint32) []byte {
+	return append(set(1, u16(257, 4, 12, 1, 4, 48, 1, 49, 1, 50, 4)), set(257, u32(0), []byte{id, 2}, u32(rate))...)
+}
+
+// A record that names a sampler has the rate of that one, in whichever observation domain of its exporter it was
+// announced (Cisco IOS XE announces with source id 6 what flows with source id 256 name), and of no other.
+func TestTheRateOfANamedSampler(t *testing.T) {
+	other := netip.AddrPortFrom(router.Addr(), router.Port()+1)
+	stranger := address(1)
+	type told struct {
+		from   netip.AddrPort
+		domain uint32
+		id     byte
+		rate   uint32
+	}
+	for _, c := range []struct {
+		name      string
+		announced []told
+		later     time.Duration
+		want      uint64
+	}{
+		{"its own domain", []told{{router, 256, 1, 1000}}, 0, 1000},
+		{"another domain", []told{{router, 6, 1, 1000}}, 0, 1000},
+		{"another domain, which announces two", []told{{router, 6, 1, 1000}, {router, 6, 2, 100}}, 0, 1000},
+		{"another socket and domain", []told{{other, 6, 1, 1000}}, 0, 1000},
+		{"another exporter", []told{{stranger, 256, 1, 1000}}, 0, 0},
+		{"another sampler of its own domain", []told{{router, 256, 2, 1000}}, 0, 0},
+		{"another sampler of another domain", []told{{router, 6, 2, 1000}}, 0, 0},
+		{"another sampler of another socket", []told{{other, 256, 2, 1000}}, 0, 0},
+		{"its own domain and another one, which differ", []told{{router, 6, 1, 100}, {router, 256, 1, 1000}}, 0, 1000},
+		{"two other domains that agree", []told{{router, 6, 1, 1000}, {router, 7, 1, 1000}}, 0, 1000},
+		{"two other domains that differ", []told{{router, 6, 1, 1000}, {router, 7, 1, 100}}, 0, 0},
+		{"a domain that changes it", []told{{router, 6, 1, 100}, {router, 6, 1, 1000}}, 0, 1000},
+		{"what was not announced again in time", []told{{router, 6, 1, 1000}}, 2 * time.Hour, 0},
+	} {
+		for _, restarts := range []bool{false, true} {
+			b := newBench(t, nil)
+			seen := map[netip.AddrPort]uint32{}
+			next := func(from netip.AddrPort) uint32 { seen[from]++; return seen[from] }
+			take := func(id byte) uint64 {
+				h := header{seq: next(router), at: b.now, domain: 256}
+				return b.take(router, v9(h, namesSampler(), flowOfSampler(id)))[0].SamplingRate
+			}
+			for _, a := range c.announced {
+				b.take(a.from, v9(header{seq: next(a.from), domain: a.domain}, samplerTable(a.id, a.rate)))
+				take(1) // so that what is remembered is not the first answer
+			}
+			if restarts {
+				b = b.restarted(0, nil, nil)
+			}
+			b.now = epoch.Add(c.later)
+			b.want(c.name, take(1), c.want)
+		}
+	}
+	b := newBench(t, nil)
+	b.take(router, v9(header{seq: 1}, samplerTable(1, 1000), namesSampler(), flowOfSampler(2)))
+	b.want("records of unknown rate", b.only().UnknownRate, uint64(1))
+}

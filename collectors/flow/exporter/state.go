@@ -124,6 +124,7 @@ func (p *part) restore(kept SessionState, now time.Time) {
 		s.sampling.v5, s.sampling.last = kept.V5Rate, seen
 	}
 	s.sampling.expire(p.table.cfg.expiry(now))
+	s.siblings.version++
 	q := s.quality
 	q.templates[s.key.from.Port()], q.LastSeen = s.templates.Len(), kept.LastSeen
 	q.announced(s.key.from.Port(), &s.sampling)

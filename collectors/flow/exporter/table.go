@@ -37,6 +37,7 @@ type part struct {
 	memory    map[netip.Addr]int // bytes of templates and samplers
 	qualities map[qualityKey]*quality
 	domains   map[netip.Addr]int // rows of qualities per exporter
+	siblings  map[netip.Addr]*siblings
 	stranger  stranger
 	limiter   limiter
 	message   decode.Message
@@ -55,7 +56,7 @@ func NewTable(cfg Configuration, listed func(netip.Addr) bool, workers int) *Tab
 	for range workers {
 		t.parts = append(t.parts, &part{
 			table: t, limiter: newLimiter(cfg, listed), sessions: map[sessionKey]*session{}, elsewhere: map[sessionKey]SessionState{},
-			memory: map[netip.Addr]int{}, qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
+			memory: map[netip.Addr]int{}, qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{}, siblings: map[netip.Addr]*siblings{},
 		})
 	}
 	return t
@@ -171,6 +172,7 @@ func (p *part) session(key sessionKey) *session {
 	}
 	s := &session{key: key, quality: p.quality(qualityKey{key.from.Addr(), key.domain, key.source})}
 	p.sessions[key] = s
+	p.join(s)
 	return s
 }
 
