@@ -227,8 +227,8 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 }
 
 // rate is the configured one, else the exporter's, else the default. What an exporter announces on one socket (a line
-// card or process) also holds for the others of the domain that announce nothing, if those that do agree; but no rate of
-// another sampler holds for a record that names one.
+// card or process) also holds for the others of the domain that announce nothing, if those that do agree; but no rate
+// of another sampler holds for a record that names one.
 func (s *session) rate(cfg Configuration, f *decode.Flow, at time.Time) uint64 {
 	rate, bySampler := s.sampling.rate(f), false
 	if rate == 0 && f.Selector != 0 {

@@ -86,8 +86,8 @@ func laterThan(h, before decode.Header) bool {
 	return h.ExportTime.After(before.ExportTime)
 }
 
-// uptimeFell reports whether an exporter says a smaller uptime than before, other than one that wrapped, as it does after
-// 49.7 days.
+// uptimeFell reports whether an exporter says a smaller uptime than before, other than one that wrapped, as it does
+// after 49.7 days.
 func uptimeFell(h, before decode.Header) bool {
 	if h.Uptime >= before.Uptime {
 		return false
