@@ -108,7 +108,7 @@ func (f *fireflies) receive(s *socket) {
 		tags := map[netip.Addr][]*flowv1.FlowTag{}
 		for _, d := range in {
 			from := d.From.Addr()
-			if tag, reason := f.take(from, d.Payload, time.Now()); reason != "" {
+			if tag, reason := f.take(from, d.Payload, d.At); reason != "" {
 				f.c.metrics.fireflyDrops.WithLabelValues(string(reason)).Inc()
 			} else {
 				tags[from] = append(tags[from], tag)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
@@ -21,8 +22,8 @@ const (
 	readBatch = 64
 	// maxDatagram is the largest UDP datagram there is, so none is cut.
 	maxDatagram = 65535
-	// controlSpace holds one control message with a uint32.
-	controlSpace = 32
+	// controlSpace holds two control messages: of a time and of a uint32.
+	controlSpace = 64
 )
 
 // socket is one of those of a listening address, each of which has a worker.
@@ -42,7 +43,8 @@ type socketCounts struct {
 	datagrams, drops atomic.Uint64
 }
 
-// listen opens a socket that counts its own losses (SO_RXQ_OVFL), with further options by set.
+// listen opens a socket that counts its own losses (SO_RXQ_OVFL) and says when datagrams came (SO_TIMESTAMPNS): they
+// may wait in it while the bus takes nothing. Further options come by set.
 func listen(ctx context.Context, address string, buffer int, set func(fd int) error) (*socket, error) {
 	var optErr error
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
@@ -67,7 +69,9 @@ func listen(ctx context.Context, address string, buffer int, set func(fd int) er
 }
 
 func setOptions(fd, buffer int) error {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); err != nil {
+	if err := errors.Join(
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)); err != nil {
 		return err
 	}
 	// Without the privilege the kernel's limit holds; the loss it may cause is counted.
@@ -112,10 +116,14 @@ func (s *socket) read() (in []exporter.Datagram, dropped uint32, err error) {
 		if !ok {
 			return nil, 0, errors.New("datagram without a UDP source")
 		}
-		s.in = append(s.in, exporter.Datagram{From: addrPort(from), Payload: m.Buffers[0][:m.N]})
-		if total, ok := overflow(m.OOB[:m.NN]); ok {
-			dropped += total - s.drops
-			s.drops = total
+		c := parseControl(m.OOB[:m.NN])
+		if c.at.IsZero() {
+			c.at = time.Now()
+		}
+		s.in = append(s.in, exporter.Datagram{From: addrPort(from), Payload: m.Buffers[0][:m.N], At: c.at})
+		if c.counted {
+			dropped += c.drops - s.drops
+			s.drops = c.drops
 		}
 	}
 	return s.in, dropped, nil
@@ -126,17 +134,32 @@ func addrPort(a *net.UDPAddr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
 }
 
-// overflow reads the control message that counts the socket's drops.
-func overflow(oob []byte) (uint32, bool) {
-	const header = 16 // struct cmsghdr on 64-bit: length, level, type
-	if len(oob) < header+4 {
-		return 0, false
+// control is what the kernel says with a datagram: when it came, and how many the socket had no room for so far.
+type control struct {
+	at      time.Time
+	drops   uint32
+	counted bool
+}
+
+// parseControl reads control messages (cmsg(3), on 64-bit: length, level, type).
+func parseControl(oob []byte) (c control) {
+	const header, align = 16, 8
+	for len(oob) >= header {
+		length := binary.NativeEndian.Uint64(oob)
+		if length < header || length > uint64(len(oob)) {
+			return c
+		}
+		level, kind, data := binary.NativeEndian.Uint32(oob[8:]), binary.NativeEndian.Uint32(oob[12:]), oob[header:length]
+		switch {
+		case level != unix.SOL_SOCKET:
+		case kind == unix.SO_RXQ_OVFL && len(data) >= 4:
+			c.drops, c.counted = binary.NativeEndian.Uint32(data), true
+		case kind == unix.SCM_TIMESTAMPNS && len(data) >= 16:
+			c.at = time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:])))
+		}
+		oob = oob[min(uint64(len(oob)), (length+align-1)/align*align):]
 	}
-	level, kind := int32(binary.NativeEndian.Uint32(oob[8:])), int32(binary.NativeEndian.Uint32(oob[12:]))
-	if level != unix.SOL_SOCKET || kind != unix.SO_RXQ_OVFL {
-		return 0, false
-	}
-	return binary.NativeEndian.Uint32(oob[header:]), true
+	return c
 }
 
 func (s *socket) address() netip.AddrPort { return addrPort(s.conn.LocalAddr().(*net.UDPAddr)) }

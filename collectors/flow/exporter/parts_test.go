@@ -43,7 +43,8 @@ func TestPartsAreOneTable(t *testing.T) {
 				if random.IntN(20) == 0 {
 					d = d[:random.IntN(len(d))]
 				}
-				got, want := many.Take([]Datagram{{from, d}}, now, nil), one.Take([]Datagram{{from, d}}, now, nil)
+				in := []Datagram{{From: from, Payload: d}}
+				got, want := many.Take(in, now, nil), one.Take(in, now, nil)
 				same(t, "records", got, want)
 			}
 			same(t, "quality", many.Quality(now), one.Quality(now))
@@ -83,7 +84,7 @@ func TestWorkersStayWithinTheBoundsTogether(t *testing.T) {
 			for i := range 3000 {
 				from := address(i)
 				if worker.Of(from.Addr(), workers) == w {
-					table.Take([]Datagram{{from, v9(header{seq: 1}, tmpl(9), flows(1, hour))}, {from, []byte{0, 9}}}, epoch, nil)
+					table.Take([]Datagram{{From: from, Payload: v9(header{seq: 1}, tmpl(9), flows(1, hour))}, {From: from, Payload: []byte{0, 9}}}, epoch, nil)
 				}
 			}
 		})

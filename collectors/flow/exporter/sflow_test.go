@@ -45,3 +45,24 @@ func TestABiflowIsOneRecordOfTheSequence(t *testing.T) {
 	b.want("flows", len(got), 6)
 	b.want("lost", b.only().Lost, uint64(0))
 }
+
+// Datagrams that waited, because the bus took nothing for ten minutes, have the times of their arrival: samples have no
+// other, and an exporter's clock is compared with ours.
+func TestDatagramsThatWaitedHaveTheTimesOfTheirArrival(t *testing.T) {
+	b := newBench(t, nil)
+	var waited []Datagram
+	for i := range uint32(10) {
+		at := epoch.Add(time.Duration(i) * time.Minute)
+		waited = append(waited,
+			Datagram{From: router, Payload: sflow5(i, hour+i*60_000), At: at},
+			Datagram{From: address(1), Payload: v9(header{seq: i, at: at, uptime: hour + i*60_000}, tmpl(9), flows(1, hour+i*60_000)), At: at})
+	}
+	for i, r := range b.table.Take(waited, epoch.Add(10*time.Minute), nil) {
+		if r.Source == flowrecord.SFlow {
+			b.want("end of a sample", r.End, epoch.Add(time.Duration(i/2)*time.Minute))
+		}
+	}
+	for _, q := range b.table.Quality(epoch.Add(10 * time.Minute)) {
+		b.want("jumps of its clock", q.Events[EventClockJump], uint64(0))
+	}
+}

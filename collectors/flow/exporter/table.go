@@ -97,11 +97,13 @@ func (p *part) withAll(f func()) {
 type Datagram struct {
 	From    netip.AddrPort
 	Payload []byte
+	// At is when it arrived, which may be long before it is read; zero: now.
+	At time.Time
 }
 
-// Take decodes datagrams that arrived at a time and appends their flows to out. Those that one worker's socket brings
+// Take decodes datagrams and appends their flows to out. Those that one worker's socket brings
 // are all of one part.
-func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record) []flowrecord.Record {
+func (t *Table) Take(datagrams []Datagram, now time.Time, out []flowrecord.Record) []flowrecord.Record {
 	var held *part
 	for _, d := range datagrams {
 		from := netip.AddrPortFrom(d.From.Addr().Unmap(), d.From.Port())
@@ -111,6 +113,10 @@ func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record
 			}
 			p.mu.Lock()
 			held = p
+		}
+		at := d.At
+		if at.IsZero() {
+			at = now
 		}
 		out = held.take(from, d.Payload, at, out)
 	}

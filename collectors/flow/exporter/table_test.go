@@ -41,7 +41,7 @@ func newBench(t *testing.T, change func(*Configuration)) *bench {
 func (b *bench) take(from netip.AddrPort, datagrams ...[]byte) []flowrecord.Record {
 	var out []flowrecord.Record
 	for _, d := range datagrams {
-		out = b.table.Take([]Datagram{{from, d}}, b.now, out)
+		out = b.table.Take([]Datagram{{From: from, Payload: d}}, b.now, out)
 	}
 	return out
 }
@@ -532,7 +532,7 @@ func FuzzSessions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
 		table := NewTable(DefaultConfiguration(), nil, workers)
 		for _, d := range [][]byte{a, b, c, a} {
-			for _, r := range table.Take([]Datagram{{router, d}}, epoch, nil) {
+			for _, r := range table.Take([]Datagram{{From: router, Payload: d}}, epoch, nil) {
 				if err := plausible(r); err != nil {
 					t.Error(err)
 				}
