@@ -53,14 +53,40 @@ func (p *packet) ethernet() (isIP bool) {
 	return false
 }
 
-// mpls goes behind the label stack; what stands there is IP if its first four bits say so (RFC 4928 section 3).
+// mpls goes behind the label stack; what stands there is IP if its first four bits say so (RFC 4928 section 3), and it
+// is no longer than the frame: of Ethernet in a pseudowire without a control word these are those of a MAC address.
 func (p *packet) mpls() (isIP bool) {
 	for len(p.b) >= 4 {
 		bottom := p.b[2]&1 != 0
 		p.skip(4)
 		if bottom {
-			return p.ip()
+			return p.fits() && p.ip()
 		}
+	}
+	return false
+}
+
+// tags is by how much an agent's length of the frame may be too short, in octets: some leave out VLAN tags and labels.
+const tags = 64
+
+// within is a length that an IP header says, if the frame has room for it, else what there is room for: a host can
+// send headers that say more, through a switch that samples them.
+func (p *packet) within(length int64) uint64 {
+	if length <= p.left+tags {
+		return uint64(length)
+	}
+	return uint64(max(p.left, 0))
+}
+
+// fits reports whether what stands here can be an IP packet by its lengths.
+func (p *packet) fits() bool {
+	b := p.b
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		total := int64(be.Uint16(b[2:]))
+		return b[0]&15 >= 5 && (total == 0 || total >= 20) && total <= p.left+tags
+	case len(b) >= 40 && b[0]>>4 == 6:
+		return int64(be.Uint16(b[4:]))+40 <= p.left+tags
 	}
 	return false
 }
@@ -86,7 +112,7 @@ func (p *packet) ipv4() bool {
 		return false
 	}
 	rec := &p.f.Record
-	rec.Bytes, rec.TOS, rec.Protocol = uint64(be.Uint16(b[2:])), b[1], b[9]
+	rec.Bytes, rec.TOS, rec.Protocol = p.within(int64(be.Uint16(b[2:]))), b[1], b[9]
 	rec.Src, rec.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
 	if rec.Bytes == 0 {
 		rec.Bytes = uint64(max(p.left, 0))
@@ -104,10 +130,10 @@ func (p *packet) ipv6() bool {
 		return false
 	}
 	rec := &p.f.Record
-	rec.Bytes, rec.TOS, rec.Protocol = uint64(be.Uint16(b[4:])), uint8(be.Uint16(b)>>4), b[6]
+	rec.Bytes, rec.TOS, rec.Protocol = p.within(40+int64(be.Uint16(b[4:]))), uint8(be.Uint16(b)>>4), b[6]
 	rec.Src, rec.Dst = netip.AddrFrom16([16]byte(b[8:])).Unmap(), netip.AddrFrom16([16]byte(b[24:])).Unmap()
 	rec.FlowLabel = be.Uint32(b) & 0xfffff
-	if rec.Bytes += 40; rec.Bytes == 40 && p.left > 40 { // a jumbogram, or segmentation offload
+	if rec.Bytes == 40 && p.left > 40 { // a jumbogram, or segmentation offload
 		rec.Bytes = uint64(p.left)
 	}
 	p.skip(40)

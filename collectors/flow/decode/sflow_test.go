@@ -87,6 +87,44 @@ func TestSFlowPackets(t *testing.T) {
 	}
 }
 
+// A length that a header says is believed as far as the frame has room for it.
+func TestAPacketIsNoLongerThanItsFrame(t *testing.T) {
+	sample := func(length uint32, header []byte) []byte {
+		return opaque(1, u32(1, 2, 512, 1000, 0, 3, 4, 1), opaque(1, u32(1, length, 4, uint32(len(header))), header))
+	}
+	udp := []byte{0, 1, 0, 2, 0, 8, 0, 0}
+	long6 := ipv6Header(17, udp...)
+	long6[4], long6[5] = 0xff, 0xff
+	for _, c := range []struct {
+		name   string
+		length uint32
+		header []byte
+		want   uint64
+	}{
+		{"IPv4 of 65,535 in a frame of 64", 64, frame(0x0800, ipv4Header(17, 65535, udp...)), 64 - 4 - 14},
+		{"IPv6 of 65,575 in a frame of 82", 82, frame(0x86dd, long6), 82 - 4 - 14},
+		{"an agent that leaves out a VLAN tag", 64, frame(0x8100, join(u16(7, 0x0800), ipv4Header(17, 46, udp...))), 46},
+		{"padding behind a short packet", 64, frame(0x0800, ipv4Header(17, 28, udp...)), 28},
+	} {
+		m := decodeAll(t, sflow5(sample(c.length, c.header)))
+		if len(m.Flows) != 1 || m.Flows[0].Record.Bytes != c.want {
+			t.Errorf("%s: %+v, want one flow of %d bytes", c.name, m.Flows, c.want)
+		}
+	}
+}
+
+// Ethernet over MPLS without a control word (RFC 4448 section 4.6): a destination address that begins with 4 or 6 looks
+// like the version of IP (RFC 4928).
+func TestAPseudowireIsNoFlow(t *testing.T) {
+	for _, first := range []byte{0x48, 0x41, 0x60} {
+		inner := join([]byte{first, 0x2a, 0xe3, 1, 0xf2, 3, first, 0x2a, 0xe3, 4, 5, 6}, u16(0x0800), ipv4Header(6, 1500, tcp...))
+		m := decodeAll(t, sflow5(opaque(1, flowSample(512, 3, 4, frame(0x8847, join(u32(16<<12|1<<8|64), inner))))))
+		if len(m.Flows) != 0 || m.NotFlows != 1 {
+			t.Errorf("%x: %+v, want one packet that is no flow", first, m)
+		}
+	}
+}
+
 func TestSFlowHeader(t *testing.T) {
 	h, err := ParseHeader(sflow5(opaque(2, u32(1, 2, 0))))
 	if d := diff(h, Header{Source: flowrecord.SFlow, Domain: 16, Sequence: 77, Uptime: 10_000}); d != "" || err != nil {
