@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/scitags"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -151,13 +152,21 @@ func pairsToProto(rule detect.Rule, pairs []detect.Pair) []*alphav1.Pair {
 	return out
 }
 
+// formatOf is a format's name; empty where there is none.
+func formatOf(s flowv1.Source) string {
+	if s == flowv1.Source_SOURCE_UNSPECIFIED {
+		return ""
+	}
+	return flowrecord.Source(s).String()
+}
+
 // hourFromProto: a row of 0.0.0.0 without a format is the collector's own.
 func hourFromProto(m *flowv1.HourQuality) (gate.Hour, error) {
 	exporter, ok := netip.AddrFromSlice(m.GetExporter())
 	if !ok {
 		return gate.Hour{}, fmt.Errorf("an address of %d bytes", len(m.GetExporter()))
 	}
-	h := gate.Hour{Exporter: exporter.Unmap(), Domain: m.GetObservationDomain(), Start: m.GetHour().AsTime(), Counts: gate.Counts{
+	h := gate.Hour{Exporter: exporter.Unmap(), Domain: m.GetObservationDomain(), Format: formatOf(m.GetSource()), Start: m.GetHour().AsTime(), Counts: gate.Counts{
 		Datagrams: m.GetDatagrams(), Refused: m.GetRefused(), Records: m.GetRecords(), UnknownRate: m.GetUnknownRate(), OutOfRange: m.GetOutOfRange(),
 		Received: m.GetReceived(), Lost: m.GetLost(), NoTemplate: m.GetNoTemplate(), SocketDrops: m.GetSocketDrops(),
 	}}

@@ -365,7 +365,7 @@ func TestProposals(t *testing.T) {
 		l.heard(t, "redirect-withheld")
 		l.raised(t, "alpha-unidentified", "redirect-withheld")
 		out, err := l.client.Redirect(t.Context(), connect.NewRequest(&alphav1.RedirectRequest{Pair: "10.1.0.0/24,10.2.0.0/24", By: "ann"}))
-		if err != nil || len(out.Msg.GetWarnings()) != 1 || !strings.Contains(out.Msg.GetWarnings()[0], "a nightly run would not have added it: exporter 192.0.2.1: observation domain 0: 33.33 % of its export is missing") {
+		if err != nil || len(out.Msg.GetWarnings()) != 1 || !strings.Contains(out.Msg.GetWarnings()[0], "a nightly run would not have added it: exporter 192.0.2.1: observation domain 0 of NetFlow v9: 33.33 % of its export is missing") {
 			t.Errorf("a person's redirect: %v, %v; want it done with a warning", out, err)
 		}
 	})

@@ -40,7 +40,9 @@ func (l Limits) Validate() error {
 type Hour struct {
 	Exporter netip.Addr
 	Domain   uint32
-	Start    time.Time
+	// Format is its name: formats count in units of their own, packets or records.
+	Format string
+	Start  time.Time
 	// Kind is the kind of the row.
 	Kind Kind
 	Counts
@@ -122,6 +124,14 @@ type span struct{ first, last int64 }
 type domain struct {
 	exporter netip.Addr
 	id       uint32
+	format   string
+}
+
+func (d domain) String() string {
+	if d.format == "" {
+		return fmt.Sprint("observation domain ", d.id)
+	}
+	return fmt.Sprintf("observation domain %d of %s", d.id, d.format)
 }
 
 func sumUp(w Window, hours []Hour) sums {
@@ -138,7 +148,7 @@ func sumUp(w Window, hours []Hour) sums {
 			s.listened[at] = true
 			continue
 		}
-		d := domain{h.Exporter, h.Domain}
+		d := domain{h.Exporter, h.Domain, h.Format}
 		s.domains[d] = s.domains[d].add(h.Counts)
 		s.whole[h.Exporter] = s.whole[h.Exporter].add(h.Counts)
 		s.heard[h.Exporter] = s.heard[h.Exporter] || h.Kind == Heard
@@ -182,17 +192,17 @@ func (s sums) domainsOf(exporter netip.Addr) []domain {
 			out = append(out, d)
 		}
 	}
-	slices.SortFunc(out, func(a, b domain) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(out, func(a, b domain) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.format, b.format)) })
 	return out
 }
 
-// exporter judges one exporter. Each observation domain is judged by itself: one bad line card is enough.
+// exporter judges one exporter. Each observation domain and format is judged by itself: one bad line card is enough.
 // Losses that cannot be assigned to a domain, because a datagram was not decoded or its domain may be
 // forged, are judged in sum.
 func (l Limits) exporter(s sums, exporter netip.Addr) string {
 	for _, d := range s.domainsOf(exporter) {
 		if reason := l.domain(s.domains[d]); reason != "" {
-			return fmt.Sprintf("observation domain %d: %s", d.id, reason)
+			return fmt.Sprintf("%s: %s", d, reason)
 		}
 	}
 	whole := s.whole[exporter]

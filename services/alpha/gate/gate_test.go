@@ -79,6 +79,14 @@ func TestJudge(t *testing.T) {
 		{"datagrams that do not decode", strict, append(day(nil), hour(3, Counts{Refused: 30})), "1.23 % of its datagrams did not decode"},
 		{"one bad observation domain of two", strict, append(day(nil), change(hour(0, Counts{Datagrams: 2, Records: 2, Received: 2, Lost: 2}), func(h *Hour) { h.Domain = 7 })),
 			"observation domain 7: 50.00 %"},
+		{"one bad format of two in the same domain", strict, []Hour{
+			change(hour(0, Counts{Datagrams: 5000, Records: 35_000, Received: 5000, Lost: 5000}), func(h *Hour) { h.Format = "sFlow v5" }),
+			change(hour(0, Counts{Datagrams: 100_000, Records: 3_000_000, Received: 3_000_000}), func(h *Hour) { h.Format = "IPFIX" }),
+		}, "observation domain 0 of sFlow v5: 50.00 %"},
+		{"a rate that one format of two does not know", strict, []Hour{
+			change(hour(0, Counts{Records: 100, UnknownRate: 100}), func(h *Hour) { h.Kind, h.Format = Imported, "nfcapd" }),
+			change(hour(0, Counts{Datagrams: 100_000, Records: 3_000_000, Received: 3_000_000}), func(h *Hour) { h.Format = "IPFIX" }),
+		}, "observation domain 0 of nfcapd: the sampling rate of 100.00 %"},
 		{"a domain that sent templates only", strict, append(day(nil), change(hour(0, Counts{Datagrams: 2, Received: 2}), func(h *Hour) { h.Domain = 777 })), ""},
 		{"an invented domain: one set of unknown content, then a number far ahead", strict,
 			append(day(nil), change(hour(0, Counts{Datagrams: 2, NoTemplate: 2, Received: 2, Lost: 100_000}), func(h *Hour) { h.Domain = 777 })), ""},
