@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/services/dashboard"
 )
 
@@ -38,6 +40,9 @@ clusters. The dashboard and all APIs share one port, on the loopback by default.
 				return dumpConfig(cmd, cfg)
 			}
 			if check {
+				if err := checkInventory(cfg.Inventory); err != nil {
+					return coded{err, exitUsage}
+				}
 				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is complete and every setting is known")
 				return nil
 			}
@@ -59,6 +64,24 @@ clusters. The dashboard and all APIs share one port, on the loopback by default.
 	cmd.Flags().BoolVar(&link, "login-link", false, "print a link by which the person admin logs in, once (identity.mode on; the first start prints one without this)")
 	cmd.Flags().BoolVar(&dump, "dump", false, "print the configuration with all defaults and exit")
 	return cmd
+}
+
+// checkInventory refuses an inventory that the start would refuse. Files that are missing may be on another host.
+func checkInventory(file string) error {
+	inventory, err := device.Load(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(inventory.Devices) == 0 {
+		return nil
+	}
+	if err := inventory.CheckTLS(); err != nil {
+		return fmt.Errorf("inventory %s: %w", file, err)
+	}
+	return nil
 }
 
 // inherited takes over a socket the parent opened, for instance in another network namespace.

@@ -20,39 +20,44 @@ import (
 
 // Inventory is the file's content.
 type Inventory struct {
-	// TLS holds the controller's client certificate and the CA of the routers.
+	// TLS holds the control plane's client certificate and the CA of the routers.
 	TLS TLS `yaml:"tls"`
-	// Devices are the routers, unique by name.
+	// Devices are the routers and exporters, unique by name. Default none.
 	Devices []Device `yaml:"devices"`
 }
 
 // TLS names PEM files; relative paths start at the inventory's folder.
 type TLS struct {
-	CA   string `yaml:"ca"`
+	// CA signed the certificates of the routers and of the PE agents. PEM files here are relative to the inventory's
+	// folder.
+	CA string `yaml:"ca"`
+	// Cert and Key are the control plane's own: routers know it by them.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
-	// CRL holds lists of the routers' revoked certificates, signed by CA; empty: none is revoked.
+	// CRL holds lists of revoked certificates of routers, signed by CA. Default none: none is revoked.
 	CRL string `yaml:"crl"`
 }
 
 // Device is one router.
 type Device struct {
-	// Name as everywhere else: plans, change sets, the dashboard.
+	// Name as everywhere else: plans, change sets, the dashboard. It is required.
 	Name string `yaml:"name"`
-	// Address of the gNMI target, host:port.
+	// Address of the gNMI target, host:port. It is required.
 	Address string `yaml:"address"`
-	// Loopback is the router's OSPF router id and SID prefix.
+	// Loopback is the router's OSPF router id and SID prefix. Default none: no router of the topology has this name,
+	// so nothing is planned for it.
 	Loopback netip.Addr `yaml:"loopback"`
-	// Exporters are the source addresses of its NetFlow.
+	// Exporters are the source addresses of its NetFlow, IPFIX or sFlow. Default none: its datagrams are dropped as
+	// unlisted.
 	Exporters []netip.Addr `yaml:"exporters"`
-	// PE is where the control plane reaches the I2VFC agent of a
-	// provider edge, host:port; empty where the router is none.
+	// PE is where the control plane reaches the I2VFC agent of a provider edge, host:port. Default none: the router
+	// is none.
 	PE string `yaml:"pe"`
-	// OS selects how the router is configured. Default millrace: the router agent, or any other target of
-	// OpenConfig.
+	// OS selects how the router is configured: millrace, which is the router agent or any other target of OpenConfig,
+	// or junos. Default millrace.
 	OS OS `yaml:"os"`
-	// Username and PasswordFile are sent with every request beside the client certificate, to routers that
-	// require a user account.
+	// Username and PasswordFile are sent with every request beside the client certificate, to routers that require a
+	// user account. Default none.
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
 }
@@ -116,10 +121,18 @@ func (inv *Inventory) ByExporter(addr netip.Addr) (Device, bool) {
 	return Device{}, false
 }
 
+// CheckTLS refuses an inventory that does not name the files to speak to routers with.
+func (inv *Inventory) CheckTLS() error {
+	if inv.TLS.CA == "" || inv.TLS.Cert == "" || inv.TLS.Key == "" {
+		return errors.New("the inventory's tls section must name ca, cert and key: routers are only spoken to over mutual TLS")
+	}
+	return nil
+}
+
 // Credentials reads the TLS files, again whenever they change; routers are never spoken to without TLS.
 func (inv *Inventory) Credentials(d mtls.Dependencies) (*mtls.Credentials, error) {
-	if inv.TLS.CA == "" || inv.TLS.Cert == "" || inv.TLS.Key == "" {
-		return nil, errors.New("the inventory's tls section must name ca, cert and key: routers are only spoken to over mutual TLS")
+	if err := inv.CheckTLS(); err != nil {
+		return nil, err
 	}
 	d.Use = cmp.Or(d.Use, "inventory")
 	c, err := mtls.New(mtls.Files{CA: inv.TLS.CA, Cert: inv.TLS.Cert, Key: inv.TLS.Key, CRL: inv.TLS.CRL}, d)
