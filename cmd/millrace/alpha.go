@@ -195,7 +195,7 @@ func printNightlyRun(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) err
 	case dryRun:
 		fmt.Fprintln(out, "dry run: nothing was stored, no change set was requested")
 	case r.GetChangeId() != "":
-		fmt.Fprintf(out, "change set %s awaits approval: millrace change show %s\n", r.GetChangeId(), r.GetChangeId())
+		fmt.Fprintf(out, "change set %s was requested: millrace change show %s\n", r.GetChangeId(), r.GetChangeId())
 	default:
 		fmt.Fprintln(out, "no router's rules change, so no change set was requested")
 	}

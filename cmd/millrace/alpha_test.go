@@ -27,6 +27,20 @@ func TestANightlyRunWithinCircuitsIsPrinted(t *testing.T) {
 	}
 }
 
+// A change set may have failed, or been approved by its rule, when the command prints: its state is not guessed.
+func TestANightlyRunSaysNothingOfItsChangeSetsState(t *testing.T) {
+	var out strings.Builder
+	nightlyRun := &alphav1.NightlyResponse{ChangeId: "c-7", Warnings: []string{"change set c-7 failed; the next nightly run requests another in its place"}}
+	if err := printNightlyRun(&out, nightlyRun, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "warning: change set c-7 failed; the next nightly run requests another in its place\n" +
+		"0 pairs added, 0 refreshed, 0 aged out\nchange set c-7 was requested: millrace change show c-7\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestWhatIsAlphaNowIsPrinted(t *testing.T) {
 	var out strings.Builder
 	pair := func(id string) *alphav1.Pair {
