@@ -27,7 +27,7 @@ export MILLRACE_OIDC := $(CURDIR)/.cache/oidc
 # The binary that tests run; without it each of five packages of e2e links one for itself.
 export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md deploy/grafana docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json clients/python/src/millrace_circuits/schemas.py clients/python/src/millrace_circuits/operations.py
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/inventory.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md deploy/grafana docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json clients/python/src/millrace_circuits/schemas.py clients/python/src/millrace_circuits/operations.py
 
 .PHONY: help
 help: ## Show this list
@@ -111,6 +111,7 @@ generate: setup $(STAMPS)/boards ## Regenerate Go, TypeScript and Python from pr
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf generate
 	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/... ./internal/...
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference inventory > docs/reference/inventory.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference metrics > docs/reference/metrics.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference replicas > docs/reference/replicas.md

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/internal/logging"
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/trace"
 )
 
@@ -21,7 +22,8 @@ import (
 type config struct {
 	// DataDir holds the embedded etcd and the embedded ClickHouse engine. Default /var/lib/millrace.
 	DataDir string `yaml:"data_dir"`
-	// Inventory is the file that lists routers. Relative to this file.
+	// Inventory is the file that lists routers and exporters (docs/reference/inventory.md), relative to this file.
+	// Default inventory.yaml.
 	Inventory string `yaml:"inventory"`
 	// Installation is the name of this control plane, the same for all its processes. The first to use an etcd cluster
 	// records it there, with kafka.prefix and flowstore.store.database; a process with others is refused. Default
@@ -113,7 +115,7 @@ const commonField = "Common"
 // defaultConfig is the configuration without a file. The type of the file is made of the table of services,
 // so that a row there is enough for a service to have its section.
 func defaultConfig(dataDir string) *config {
-	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Installation: "millrace", Log: logging.DefaultConfiguration(), Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Installation: "millrace", Log: logging.DefaultConfiguration(), Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{CRLOverdue: mtls.UseOverdue, Domain: "millrace"}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
 	values := []reflect.Value{reflect.ValueOf(common)}
 	for _, s := range services() {

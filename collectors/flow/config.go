@@ -16,22 +16,24 @@ import (
 
 // Configuration of the collector.
 type Configuration struct {
-	// Listen are the UDP addresses, host:port, on which exporters' datagrams
-	// arrive. NetFlow has no authentication: bind to a management address only.
+	// Listen are the UDP addresses, host:port, on which exporters' datagrams arrive. NetFlow has no authentication:
+	// bind to a management address only. Default [127.0.0.1:2055], which no other host reaches; the package's and the
+	// image's millrace.yaml have [::]:2055.
 	Listen []string `yaml:"listen"`
 	// ReceiveBuffer is the kernel's buffer per socket, bytes, of which it takes twice as much memory. Beyond
-	// net.core.rmem_max it needs CAP_NET_ADMIN.
+	// net.core.rmem_max it needs CAP_NET_ADMIN. Default 64 MiB.
 	ReceiveBuffer int `yaml:"receive_buffer"`
 	// Workers read each listening address, with a socket each: an exporter's datagrams all come to the same one. No
 	// more than there are processors. Default 1, which takes a million flows a second of one exporter.
 	Workers int `yaml:"workers"`
 	// BatchRecords ends a batch of one exporter. Large batches make for few large inserts into the flow store, which
-	// cost half as much as small ones; 32,768 records are 3.6 MB on the bus, before Kafka compresses them.
+	// cost half as much as small ones; 32,768 records are 3.6 MB on the bus, before Kafka compresses them. Default
+	// 32768.
 	BatchRecords int `yaml:"batch_records"`
-	// BatchInterval is how long a record waits for more of its exporter.
+	// BatchInterval is how long a record waits for more of its exporter. Default 500ms.
 	BatchInterval time.Duration `yaml:"batch_interval"`
-	// ImportMaxAge is how long ago an imported record may have started: no longer than the flow store keeps it. Default
-	// 90 days.
+	// ImportMaxAge is how long ago an imported record may have started: no longer than the flow store keeps it.
+	// Default 2160h, 90 days.
 	ImportMaxAge time.Duration `yaml:"import_max_age"`
 	// State is the file that keeps what exporters told, templates and sampling rates, over a restart, relative to this
 	// file. Default <data_dir>/flow/exporters.json; empty keeps nothing.

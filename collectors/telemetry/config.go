@@ -7,12 +7,13 @@ import (
 
 // Configuration of the telemetry collector.
 type Configuration struct {
-	// Interval between samples of every counter; 10 s.
+	// Interval between samples of every counter. Default 10s.
 	Interval time.Duration `yaml:"interval"`
-	// MinBackoff and MaxBackoff bound the wait before a router is dialled again; 500 ms and 30 s.
+	// MinBackoff is how long the first wait is before a router is dialled again. Default 500ms.
 	MinBackoff time.Duration `yaml:"min_backoff"`
+	// MaxBackoff bounds that wait, which grows with each failure. Default 30s.
 	MaxBackoff time.Duration `yaml:"max_backoff"`
-	// DialTimeout bounds one attempt to connect; 10 s.
+	// DialTimeout bounds one attempt to connect. Default 10s.
 	DialTimeout time.Duration `yaml:"dial_timeout"`
 }
 

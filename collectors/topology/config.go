@@ -9,15 +9,15 @@ import (
 
 // Configuration of the topology collector.
 type Configuration struct {
-	// Interval between readings of the link-state database; 10 s. Routers do not announce its changes over gNMI. When
-	// one announces that a port has changed, the database is read at once, and again within 6 s.
+	// Interval between readings of the link-state database. Default 10s. Routers do not announce its changes over
+	// gNMI. When one announces that a port has changed, the database is read at once, and again within 6 s.
 	Interval time.Duration `yaml:"interval"`
-	// Republish is how long an unchanged network is not published; 20 s. Readers take a longer silence to
-	// mean that no collector reads the network.
+	// Republish is how long an unchanged network is not published. Default 20s. Readers take a longer silence to mean
+	// that no collector reads the network.
 	Republish time.Duration `yaml:"republish"`
-	// Timeout bounds one reading of one router, connecting included; 10 s.
+	// Timeout bounds one reading of one router, connecting included. Default 10s.
 	Timeout time.Duration `yaml:"timeout"`
-	// MaxBackoff bounds the wait before a router that does not answer is tried again; 1 min.
+	// MaxBackoff bounds the wait before a router that does not answer is tried again. Default 1m.
 	MaxBackoff time.Duration `yaml:"max_backoff"`
 	// Links are what the link-state database does not say of links, for circuits with a bound on delay, for those that
 	// must not fail together, and for those that use links of some kind only. Default none.

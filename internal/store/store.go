@@ -75,25 +75,27 @@ type Configuration struct {
 	// Cluster is the name, in the servers' own configuration (remote_servers), of a cluster of one shard whose replicas
 	// they are: tables are made on all of them and replicated, and each has macros shard and replica.
 	Cluster string `yaml:"cluster"`
-	// Database, Username and Password are for servers.
+	// Database is the name of the database on servers. Default millrace.
 	Database string `yaml:"database"`
+	// Username and Password log in to servers. Default default, the user that a new ClickHouse server has.
 	Username string `yaml:"username"`
 	Password Secret `yaml:"password"`
 	// PasswordFile has the password instead, relative to this file, for a secret that is mounted.
 	PasswordFile string `yaml:"password_file"`
-	// TLS is used towards servers unless they listen on the loopback.
+	// TLS is used towards servers unless they listen on the loopback. Default true.
 	TLS bool `yaml:"tls"`
-	// Directory holds the embedded engine's data; one process at a time may use it.
+	// Directory holds the embedded engine's data; one process at a time may use it. Default <data_dir>/clickhouse.
 	Directory string `yaml:"directory"`
-	// MaxMemory bounds what one query of the embedded engine may use, bytes; 0 is no bound. From half of it on a query
-	// sorts and groups on disk.
+	// MaxMemory bounds what one query of the embedded engine may use, bytes. Default 1 GiB; 0 is no bound. From half
+	// of it on a query sorts and groups on disk.
 	MaxMemory uint64 `yaml:"max_memory"`
-	// MaxServerMemory bounds what the embedded engine uses in all: queries, inserts, merges and caches, bytes; 0 is
-	// 0.9 of the host's memory. It must hold MaxMemory for every query that may run at once and for a writer.
+	// MaxServerMemory bounds what the embedded engine uses in all: queries, inserts, merges and caches, bytes.
+	// Default 6 GiB; 0 is 0.9 of the host's memory. It must hold MaxMemory for every query that may run at once and
+	// for a writer.
 	MaxServerMemory uint64 `yaml:"max_server_memory"`
-	// MaxExecutionTime is how long a query may take, its wait for other queries included.
+	// MaxExecutionTime is how long a query may take, its wait for other queries included. Default 30m.
 	MaxExecutionTime time.Duration `yaml:"max_execution_time"`
-	// SendTimeout is how long a query's reader may leave rows waiting.
+	// SendTimeout is how long a query's reader may leave rows waiting. Default 30s.
 	SendTimeout time.Duration `yaml:"send_timeout"`
 	// Failed is called while Insert waits for a server, with each attempt that fails; may be nil.
 	Failed func(table string) `yaml:"-" json:"-"`

@@ -14,16 +14,16 @@ import (
 type Configuration struct {
 	// Rule is what makes a flow alpha and how long it is remembered.
 	Rule detect.Rule `yaml:"rule"`
-	// Window is how much of the past a nightly run reads at least, unless its request sets it; 24 h.
+	// Window is how much of the past a nightly run reads at least, unless its request sets it. Default 24h.
 	Window time.Duration `yaml:"window"`
-	// Overlap is how far before the end of the last run that succeeded the next one starts, for records that came after
-	// it: at least twice the exporters' active timeout; 2 h.
+	// Overlap is how far before the end of the last run that succeeded the next one starts, for records that came
+	// after it: at least twice the exporters' active timeout. Default 2h.
 	Overlap time.Duration `yaml:"overlap"`
-	// MaxWindow is how much of the past a run reads at most where others before it failed; 7 days.
+	// MaxWindow is how much of the past a run reads at most where others before it failed. Default 168h, 7 days.
 	MaxWindow time.Duration `yaml:"max_window"`
-	// NightlyAt is the local time of day, such as "02:00", of the nightly run; empty: never.
+	// NightlyAt is the local time of day of the nightly run. Default "02:00"; empty: never.
 	NightlyAt string `yaml:"nightly_at"`
-	// Policy is the policy of the change sets that a run creates.
+	// Policy is the policy of the change sets that a run creates. Default hntes-two-queue.
 	Policy string `yaml:"policy"`
 	// Gate limits how much of an exporter's export may be missing or unknown.
 	Gate gate.Limits `yaml:"gate"`
@@ -34,10 +34,10 @@ type Configuration struct {
 // Online is how alpha flows are found while they go on.
 type Online struct {
 	// Mode is off, alarm (an event for each pair that is alpha and not in force) or propose (a change set that
-	// redirects it as well, under the approval rule and the nightly budget); alarm.
+	// redirects it as well, under the approval rule and the nightly budget). Default alarm.
 	Mode Mode `yaml:"mode"`
 	// Hold is how long a pair stays alpha after the last record that kept it so: longer than the exporters' active
-	// timeout, so that one transfer is one alarm; 5 min.
+	// timeout, so that one transfer is one alarm. Default 5m.
 	Hold time.Duration `yaml:"hold"`
 	// Memory bounds what is remembered of flows.
 	Memory online.Limits `yaml:"memory"`

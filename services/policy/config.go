@@ -8,10 +8,11 @@ import (
 
 // Configuration of the policy service.
 type Configuration struct {
-	// Dir is a folder of the operator's own policy files. Empty: the policies that ship with Millrace.
+	// Dir is a folder of the operator's own policy files. Default none: the policies that ship with Millrace.
 	Dir string `yaml:"dir"`
 	// Ends is a prefix that nothing else in the network has: the ends of circuits between ports have addresses of it,
-	// two each. A /16 is enough for as many as there can be; none: such circuits are refused.
+	// two each. A /16 is enough for the largest number of circuits. Default 198.18.0.0/16; if empty, circuits between
+	// ports are refused.
 	Ends netip.Prefix `yaml:"circuit_ends"`
 }
 

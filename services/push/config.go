@@ -32,9 +32,9 @@ type Configuration struct {
 	PredictTimeout time.Duration `yaml:"predict_timeout"`
 	// LockTTL is how long a router stays locked after a control plane failed. Default 15s.
 	LockTTL time.Duration `yaml:"lock_ttl"`
-	// Approval is who must approve a change set, unless its policy has a rule of its own in ApprovalOf.
+	// Approval is who must approve a change set, unless its policy has a rule of its own in ApprovalOf. Default one.
 	Approval Approval `yaml:"approval"`
-	// ApprovalOf has rules of single policies, by the policy's name.
+	// ApprovalOf has rules of single policies, by the policy's name. Default none. One without a rule has rule one.
 	ApprovalOf map[string]Approval `yaml:"approval_of"`
 	// ApprovalForCircuits is who must approve a change set that services/circuits requests because circuits
 	// begin or end, where it changes nothing else; where it does, the policy's rule holds. Default auto.
@@ -128,6 +128,7 @@ func DefaultConfiguration() Configuration {
 		PredictTimeout: 2 * time.Minute,
 		LockTTL:        15 * time.Second,
 
+		Approval:            Approval{Rule: "one"},
 		ApprovalForCircuits: Approval{Rule: "auto"},
 
 		Canary:    Canary{MaxDrops: 0.01, MinPackets: 1000, Every: 5 * time.Second},

@@ -14,7 +14,7 @@ import (
 
 // Approval is who must approve change sets.
 type Approval struct {
-	// Rule is auto (a change set is approved and applied by itself), one (person) or two (persons). Default one.
+	// Rule is auto (a change set is approved and applied by itself), one (person) or two (persons).
 	Rule string `yaml:"rule"`
 	// OtherThanAuthor means that the requester of a change set cannot approve it. Default false. People are those
 	// who logged in; with identity.mode off they are the names that they give, and anybody can give another one.

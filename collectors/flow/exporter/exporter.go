@@ -53,32 +53,34 @@ const (
 
 // Configuration of all exporters.
 type Configuration struct {
-	// SamplingRate overrides what an exporter says, or fails to say, by its address.
+	// SamplingRate overrides what an exporter says, or fails to say, by its address. Default none.
 	SamplingRate map[netip.Addr]uint64 `yaml:"sampling_rate"`
-	// DefaultSamplingRate is for exporters that never say; 0 is unknown.
+	// DefaultSamplingRate is for exporters that never say. Default 0: unknown.
 	DefaultSamplingRate uint64 `yaml:"default_sampling_rate"`
 	// MaxSamplingRate is the largest rate that an exporter is believed; above it a rate is unknown. A rate multiplies
-	// the bytes of every record, and the fields have room for 2^32. Routers sample one packet in 1 to 65,536.
+	// the bytes of every record, and the fields have room for 2^32. Routers sample one packet in 1 to 65,536. Default
+	// 1048576.
 	MaxSamplingRate uint64 `yaml:"max_sampling_rate"`
-	// MaxAge is how long before its arrival a flow may have started. Exporters
-	// report long flows when their active timeout, at most an hour or so, is over.
+	// MaxAge is how long before its arrival a flow may have started. Exporters report long flows when their active
+	// timeout, at most an hour or so, is over. Default 24h.
 	MaxAge time.Duration `yaml:"max_age"`
-	// MaxAhead is how far in the future a flow may end, for clocks that run ahead.
+	// MaxAhead is how far in the future a flow may end, for clocks that run ahead. Default 10m.
 	MaxAhead time.Duration `yaml:"max_ahead"`
-	// TemplateLifetime is how long a template is used after it was last received, and a sampling rate after it was last
-	// announced in options: at least three times the exporters' template refresh timeout (RFC 7011 section 8.4).
-	// Default 90 min, for the 30 min that Cisco IOS takes by default.
+	// TemplateLifetime is how long a template is used after it was last received, and a sampling rate after it was
+	// last announced in options: at least three times the exporters' template refresh timeout (RFC 7011 section 8.4).
+	// Default 90m, for the 30 minutes that Cisco IOS takes by default.
 	TemplateLifetime time.Duration `yaml:"template_lifetime"`
 	// MaxSessions bounds the exporters' sockets tracked at once. Beyond it the exporter with most of them loses one:
 	// one that never sent a flow first, then the longest idle. Each takes at most 144 KiB beside its templates.
+	// Default 1024.
 	MaxSessions int `yaml:"max_sessions"`
-	// TemplateMemory bounds the templates and announced sampling rates of all exporters, bytes. Beyond it the exporter
-	// with most of them loses a session.
+	// TemplateMemory bounds the templates and announced sampling rates of all exporters, bytes. Beyond it the
+	// exporter with most of them loses a session. Default 64 MiB.
 	TemplateMemory int `yaml:"template_memory"`
 	// MaxDatagramsPerSecond is how many datagrams of one exporter address are taken, so that one cannot keep the others
 	// waiting; as many may come at once after a pause. Default 0: no limit.
 	MaxDatagramsPerSecond int `yaml:"max_datagrams_per_second"`
-	// AcceptUnlisted takes datagrams of any source, not only of the inventory's exporters.
+	// AcceptUnlisted takes datagrams of any source, not only of the inventory's exporters. Default false.
 	AcceptUnlisted bool `yaml:"accept_unlisted"`
 }
 

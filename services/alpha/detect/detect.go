@@ -18,16 +18,17 @@ import (
 
 // Rule is what makes a flow alpha, and how long that is remembered.
 type Rule struct {
-	// MinBytes is H: a flow is alpha if it sent more than this in one interval.
+	// MinBytes is H: a flow is alpha if it sent more bytes than this in one interval. Default 1 GB.
 	MinBytes uint64 `yaml:"min_bytes"`
-	// Interval is the length of the fixed intervals, counted from the Unix epoch.
+	// Interval is the length of the fixed intervals, counted from the Unix epoch. Default 1m.
 	Interval time.Duration `yaml:"interval"`
-	// IPv4Length and IPv6Length are the prefix lengths under which pairs are remembered.
+	// IPv4Length is the length of the IPv4 prefixes under which pairs are remembered. Default 24.
 	IPv4Length int `yaml:"ipv4_length"`
+	// IPv6Length is the length of the IPv6 prefixes. Default 48.
 	IPv6Length int `yaml:"ipv6_length"`
-	// AgeAfter is how long a pair outlives its last flow, alpha or not.
+	// AgeAfter is how long a pair outlives its last flow, alpha or not. Default 720h, 30 days.
 	AgeAfter time.Duration `yaml:"age_after"`
-	// MaxEvidence bounds the evidence kept per pair; the newest is kept.
+	// MaxEvidence bounds the evidence kept per pair; the newest is kept. Default 16.
 	MaxEvidence int `yaml:"max_evidence"`
 }
 

@@ -21,10 +21,10 @@ import (
 
 // Limits of the collection-quality gate.
 type Limits struct {
-	// MaxLoss is the largest share of an exporter's export, of any kind, that may be missing; 0.01.
+	// MaxLoss is the largest share of an exporter's export, of any kind, that may be missing. Default 0.01.
 	MaxLoss float64 `yaml:"max_loss"`
-	// AllowUnknownSampling accepts records whose sampling rate is unknown. Their sums are then lower
-	// bounds: no false pair is found, but flows are missed.
+	// AllowUnknownSampling accepts records whose sampling rate is unknown. Their sums are then lower bounds: no false
+	// pair is found, but flows are missed. Default false.
 	AllowUnknownSampling bool `yaml:"allow_unknown_sampling"`
 }
 

@@ -23,9 +23,10 @@ import (
 
 // Limits are what a Detector remembers at most.
 type Limits struct {
-	// Flows is the number of counters of one interval.
+	// Flows is the number of counters of one interval. Default 16384.
 	Flows int `yaml:"flows"`
 	// Horizon is how long ago an interval may have begun that is still summed. Longer ago is left to the nightly run.
+	// Default 15m.
 	Horizon time.Duration `yaml:"horizon"`
 }
 

@@ -26,7 +26,7 @@ type Configuration struct {
 	ClientSecretFile string `yaml:"client_secret_file"`
 	// CA is a PEM file with the CA of the provider's certificate. Default: those of the host.
 	CA string `yaml:"ca"`
-	// Scopes that are requested; they must have openid. Default openid and profile.
+	// Scopes that are requested; they must have openid. Default [openid, profile].
 	Scopes []string `yaml:"scopes"`
 	// NameClaim is the claim that becomes a person's name at the first login. Default preferred_username.
 	NameClaim string `yaml:"name_claim"`
