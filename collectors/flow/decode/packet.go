@@ -72,11 +72,15 @@ const tags = 64
 // within is a length that an IP header says, if the frame has room for it, else what there is room for: a host can
 // send headers that say more, through a switch that samples them.
 func (p *packet) within(length int64) uint64 {
-	if length <= p.left+tags {
+	if p.hasRoom(length) {
 		return uint64(length)
 	}
-	return uint64(max(p.left, 0))
+	return uint64(p.left)
 }
+
+// hasRoom reports whether an IP packet of a length can be in the frame; always, where the agent says nothing of it that
+// can be.
+func (p *packet) hasRoom(length int64) bool { return p.left <= 0 || length <= p.left+tags }
 
 // fits reports whether what stands here can be an IP packet by its lengths.
 func (p *packet) fits() bool {
@@ -84,9 +88,9 @@ func (p *packet) fits() bool {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:
 		total := int64(be.Uint16(b[2:]))
-		return b[0]&15 >= 5 && (total == 0 || total >= 20) && total <= p.left+tags
+		return b[0]&15 >= 5 && (total == 0 || total >= 20) && p.hasRoom(total)
 	case len(b) >= 40 && b[0]>>4 == 6:
-		return int64(be.Uint16(b[4:]))+40 <= p.left+tags
+		return p.hasRoom(40 + int64(be.Uint16(b[4:])))
 	}
 	return false
 }

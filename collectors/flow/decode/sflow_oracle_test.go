@@ -96,7 +96,8 @@ func oraclePacket(f *Flow, protocol uint32, b []byte, left int64) bool {
 		cut(2)
 		protocol = map[uint16]uint32{0x0800: 11, 0x86dd: 11, 0x8847: 13}[kind]
 	}
-	if protocol == 13 {
+	labelled := protocol == 13
+	if labelled {
 		for bottom := false; !bottom; cut(4) {
 			if len(b) < 4 {
 				return false
@@ -105,7 +106,31 @@ func oraclePacket(f *Flow, protocol uint32, b []byte, left int64) bool {
 		}
 		protocol = 11
 	}
+	if labelled && !oracleFits(b, left) {
+		return false
+	}
 	return (protocol == 11 || protocol == 12) && oracleIPHeader(f, b, left)
+}
+
+// oracleFits: what stands behind labels is an IP packet if its lengths can be.
+func oracleFits(b []byte, left int64) bool {
+	if h, err := ipv6.ParseHeader(b); err == nil && h.Version == 6 {
+		return oracleLength(40+uint64(h.PayloadLen), left) == 40+uint64(h.PayloadLen)
+	}
+	if len(b) < 20 || b[0]>>4 != 4 || b[0]&15 < 5 {
+		return false
+	}
+	total := uint64(binary.BigEndian.Uint16(b[2:]))
+	return (total == 0 || total >= 20) && oracleLength(total, left) == total
+}
+
+// oracleLength is a length that a header says, unless the frame, with up to 64 octets that the agent left out, is
+// shorter.
+func oracleLength(says uint64, left int64) uint64 {
+	if left > 0 && says > uint64(left)+64 {
+		return uint64(left)
+	}
+	return says
 }
 
 func oracleIPHeader(f *Flow, b []byte, left int64) bool {
@@ -118,7 +143,7 @@ func oracleIPHeader(f *Flow, b []byte, left int64) bool {
 		src, _ := netip.AddrFromSlice(h.Src)
 		dst, _ := netip.AddrFromSlice(h.Dst)
 		rec.Src, rec.Dst, rec.TOS, rec.FlowLabel = src.Unmap(), dst.Unmap(), uint8(h.TrafficClass), uint32(h.FlowLabel)
-		if rec.Bytes = 40 + uint64(h.PayloadLen); h.PayloadLen == 0 && left > 40 {
+		if rec.Bytes = oracleLength(40+uint64(h.PayloadLen), left); h.PayloadLen == 0 && left > 40 {
 			rec.Bytes = uint64(left)
 		}
 		rec.Protocol = uint8(h.NextHeader)
@@ -135,7 +160,7 @@ func oracleIPHeader(f *Flow, b []byte, left int64) bool {
 		return false
 	}
 	rec.Src, rec.Dst = netip.AddrFrom4([4]byte(h.Src.To4())), netip.AddrFrom4([4]byte(h.Dst.To4()))
-	rec.TOS, rec.Protocol, rec.Bytes = uint8(h.TOS), uint8(h.Protocol), uint64(binary.BigEndian.Uint16(b[2:]))
+	rec.TOS, rec.Protocol, rec.Bytes = uint8(h.TOS), uint8(h.Protocol), oracleLength(uint64(binary.BigEndian.Uint16(b[2:])), left)
 	if rec.Bytes == 0 {
 		rec.Bytes = uint64(max(left, 0))
 	}

@@ -104,6 +104,7 @@ func TestAPacketIsNoLongerThanItsFrame(t *testing.T) {
 		{"IPv4 of 65,535 in a frame of 64", 64, frame(0x0800, ipv4Header(17, 65535, udp...)), 64 - 4 - 14},
 		{"IPv6 of 65,575 in a frame of 82", 82, frame(0x86dd, long6), 82 - 4 - 14},
 		{"an agent that leaves out a VLAN tag", 64, frame(0x8100, join(u16(7, 0x0800), ipv4Header(17, 46, udp...))), 46},
+		{"an agent that says no length of the frame", 0, frame(0x0800, ipv4Header(17, 1500, udp...)), 1500},
 		{"padding behind a short packet", 64, frame(0x0800, ipv4Header(17, 28, udp...)), 28},
 	} {
 		m := decodeAll(t, sflow5(sample(c.length, c.header)))
