@@ -161,6 +161,10 @@ func (w *world) command(words []string) string {
 		w.routers[arg(1)].Down()
 	case "up":
 		w.routers[arg(1)].Up(w.t)
+	case "wipe": // another program takes all entries off the router
+		for path := range w.routers[arg(1)].Entries() {
+			w.routers[arg(1)].Edit(path, "")
+		}
 	case "edit": // another program changes the router
 		w.routers[arg(1)].Edit(configentry.Queue.Path(arg(2)), `{"name": "`+arg(2)+`"}`)
 	case "occupy": // an operator's own scheduler on a port

@@ -74,10 +74,19 @@ func (m *machine) becomeRollingBack(note string) {
 // becomeRolledBack: every router was seen to have its old configuration.
 func (m *machine) becomeRolledBack(by, note string) { m.become(RolledBack, by, note) }
 
-// becomeInForce: the rollback failed, and every router was seen to have the change still.
+// becomeInForce: the rollback failed, and every router was seen to have the change still, or was not changed by it.
+// Those that were not seen to have it are named: drift is about routers that lost the change while it was in force, and
+// the rollback can be asked for again as soon as they have it, or answer.
 func (m *machine) becomeInForce() {
-	m.become(Verified, Self, "not rolled back, still in force everywhere: "+m.cause)
+	if unseen := m.unseen(); unseen != "" {
+		m.become(Verified, Self, "not rolled back, nothing changed, and not seen to be in force on "+unseen+": "+m.cause)
+		return
+	}
+	m.become(Verified, Self, inForceEverywhere+m.cause)
 }
+
+// inForceEverywhere is said only where every router was seen to have the change after the rollback was asked for.
+const inForceEverywhere = "not rolled back, still in force everywhere: "
 
 // becomeFailed: nothing was changed, or some router is not known to be in the state that the others are in.
 func (m *machine) becomeFailed(note string) { m.become(Failed, Self, note) }
@@ -113,9 +122,16 @@ func (m *machine) end() {
 
 // in names the routers in a state.
 func (m *machine) in(s RouterState) string {
+	return m.named(func(r Router) bool { return r.State == s })
+}
+
+// unseen names the routers that this runner has not seen as they were before the run.
+func (m *machine) unseen() string { return m.named(func(r Router) bool { return !r.seen }) }
+
+func (m *machine) named(which func(Router) bool) string {
 	var out []string
 	for _, r := range m.Routers {
-		if r.State == s {
+		if which(r) {
 			out = append(out, r.Name)
 		}
 	}

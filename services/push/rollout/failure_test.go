@@ -256,6 +256,51 @@ func TestARollbackThatFails(t *testing.T) {
 	})
 }
 
+// A rollback that ends before anything was sent changes nothing, and says of which routers it is not known whether they
+// have the change: a check that fails is not one that has seen it.
+func TestARollbackThatIsNotSentSaysWhatWasNotSeen(t *testing.T) {
+	no := func(router string) Event {
+		return Event{Kind: Answer, Router: router, Result: Refused, Text: "it has lost the change"}
+	}
+	const not = "verified by services/push: not rolled back, nothing changed, and not seen to be in force on "
+	for name, script := range map[string][]step{
+		"one has lost the change": {
+			{Event{Kind: Locked}, "check r1; check r2"},
+			{answer("r1", Done), ""},
+			{no("r2"), not + "r2: r2: it has lost the change; unlock"},
+		},
+		"both have": {
+			{Event{Kind: Locked}, "check r1; check r2"},
+			{no("r1"), ""},
+			{no("r2"), not + "r1, r2: r1: it has lost the change; r2: it has lost the change; unlock"},
+		},
+		"one does not answer": {
+			{Event{Kind: Locked}, "check r1; check r2"},
+			{Event{Kind: Answer, Router: "r1", Result: Lost, Text: "timeout"}, ""},
+			{answer("r2", Done), not + "r1: r1: timeout; unlock"},
+		},
+		"it stops before all have answered": {
+			{Event{Kind: Locked}, "check r1; check r2"},
+			{answer("r2", Done), ""},
+			{Event{Kind: Stop, Text: "frozen"}, not + "r1: frozen; unlock"},
+		},
+		"another change set has a router": {
+			{Event{Kind: Held, Text: "r1 is of c2"}, not + "r1, r2: r1 is of c2; unlock"},
+		},
+	} {
+		cs, _ := Next(changeSet(Verified, routers(RouterConfirmed, RouterConfirmed)...), Event{Kind: Rollback, By: "bob"})
+		told(t, name, told(t, name, cs, script), []step{{Event{Kind: Rollback, By: "ann", Text: "again"}, "rolling-back by ann: again; lock"}})
+	}
+	cs := changeSet(RollingBack, routers(RouterUnknown, RouterConfirmed)...)
+	cs.Routers[0].Commit, cs.Routers[1].Commit = "c-r1-rollback", "c-r2-apply"
+	told(t, "one was sent it by a process that ended", cs, []step{
+		{Event{Kind: TakeUp}, "lock"},
+		{Event{Kind: Locked}, "cancel r1 c-r1-rollback overdue"},
+		{answer("r1", Done), "look r1 c-r1-rollback overdue"},
+		{looked("r1", Before), not + "r2: the control plane restarted before it was verified; unlock"},
+	})
+}
+
 // A process that takes up what another one began has nothing but the record.
 func TestTakenUp(t *testing.T) {
 	record := func(s State, rs ...Router) ChangeSet {

@@ -1,6 +1,9 @@
 package rollout
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // This file is the world around the machine, small enough to visit all of it: routers with commit-confirm, two
 // control planes, an etcd lock and a record. Whatever may happen next is a step; search_test.go takes them all.
@@ -20,6 +23,9 @@ type modelRouter struct {
 	young bool
 	// full: the disk takes no confirmation.
 	full bool
+	// seen: since the rollback was asked for it was seen to keep the change, and nobody has changed it since. sent: a
+	// commit of the rollback was meant for it. Both are of rollbacks alone.
+	seen, sent bool
 	// term and turn are the highest that a Set had: its sender's lock, and the number of the request.
 	term, turn int
 }
@@ -103,6 +109,7 @@ func (w *world) tell(p int, e Event, l limits) {
 	proc := &w.procs[p]
 	before := proc.cs
 	next, actions := Next(before, e)
+	moves := next.Moves
 	next.Moves = nil
 	if again, more := Next(next, e); e.Kind != Held && (len(more) > 0 && more[0].Do != Refuse || !sameRecord(recorded(again), recorded(next)) || again.phase != next.phase) {
 		w.broken = "an event that is repeated has an effect"
@@ -126,7 +133,7 @@ func (w *world) tell(p int, e Event, l limits) {
 	}
 	proc.cs = next
 	if changed {
-		w.judge(rec)
+		w.judge(rec, moves)
 		w.record = rec
 	}
 	for _, a := range actions {
@@ -149,6 +156,9 @@ func (w *world) may(p int, fresh bool, before ChangeSet) bool {
 func (w *world) send(p int, a Action) {
 	r := request{Action: a, term: w.procs[p].lock}
 	apply := w.procs[p].cs.State != RollingBack
+	if a.Do == Send && !apply {
+		w.routers[w.index(a.Router)].sent = true
+	}
 	r.set = 'o'
 	if a.Do == Send && apply || a.Do == SendUndo && !apply {
 		r.set = 'n'
@@ -176,7 +186,9 @@ func (w *world) arrive(q request, l limits) Event {
 	case Check:
 		if r.pending != "" || w.side(r.config) != Before {
 			e.Result, e.Text = Refused, "drift"
+			break
 		}
+		w.see(r)
 	case Send, SendUndo:
 		w.commit(r, q, &e)
 	case Confirm:
@@ -185,6 +197,7 @@ func (w *world) arrive(q request, l limits) Event {
 			break
 		}
 		r.pending = ""
+		w.see(r)
 	case Cancel:
 		if r.pending != q.Commit {
 			e.Result, e.Text = Refused, "not pending"
@@ -205,7 +218,12 @@ func (w *world) commit(r *modelRouter, q request, e *Event) {
 	}
 	r.pending, r.was, r.wasBy = q.Commit, r.config, r.by
 	r.young = w.looking(q.Router)
-	r.config, r.by = q.set, 'a'
+	r.config, r.by, r.seen = q.set, 'a', false
+}
+
+// see is a router that answers what it keeps.
+func (w *world) see(r *modelRouter) {
+	r.seen = r.seen || w.record.State == RollingBack && r.pending == "" && w.side(r.config) == Before
 }
 
 func (w *world) looking(router string) bool {
@@ -234,9 +252,12 @@ func (w *world) side(c config) Side {
 }
 
 // judge compares a record that is about to be written with the routers.
-func (w *world) judge(rec ChangeSet) {
+func (w *world) judge(rec ChangeSet, moves []Move) {
 	if rec.State != Verified && rec.State != RolledBack {
 		return
+	}
+	if rec.State == Verified && w.record.State == RollingBack {
+		w.judgeRefused(rec, moves[len(moves)-1].Note)
 	}
 	want := map[State]config{Verified: 'n', RolledBack: 'o'}[rec.State]
 	for i, r := range rec.Routers {
@@ -244,6 +265,20 @@ func (w *world) judge(rec ChangeSet) {
 		// A commit that arrives after its sender gave up rolls itself back; one that is pending is not verified.
 		if kept, by := w.routers[i].kept(); by != 'b' && touched && (kept != want || w.record.State == Applied && rec.State == Verified && w.routers[i].config != want) {
 			w.broken = string(rec.State) + " although " + r.Name + " does not keep it"
+		}
+	}
+}
+
+// judgeRefused is judge of a change set that is verified again because its rollback failed: it is in force everywhere
+// only if every router was seen to keep it, and one that was not seen was sent nothing that it could have taken.
+func (w *world) judgeRefused(rec ChangeSet, note string) {
+	for i, r := range rec.Routers {
+		switch at := w.routers[i]; {
+		case at.seen:
+		case strings.HasPrefix(note, inForceEverywhere):
+			w.broken = "in force everywhere, although " + r.Name + " was not seen to keep it"
+		case at.sent:
+			w.broken = "verified, although " + r.Name + " was sent the old configuration, and was not seen to keep the change"
 		}
 	}
 }
@@ -284,7 +319,7 @@ func (w *world) key(b []byte) []byte {
 		flag(cs.resumed, cs.cause != "", cs.stopped != "")
 		for _, r := range cs.Routers {
 			text(string(r.State), r.Commit, string(r.doing))
-			flag(r.Error != "", r.failed, r.resent, r.cause != "", r.overdue)
+			flag(r.Error != "", r.failed, r.resent, r.cause != "", r.overdue, r.seen)
 			b = append(b, byte(r.undos))
 		}
 	}
@@ -309,7 +344,7 @@ func (w *world) key(b []byte) []byte {
 	for _, r := range w.routers {
 		b = append(b, byte(r.config), r.by, byte(r.was), r.wasBy, byte(r.term))
 		text(r.pending)
-		flag(r.full, r.young)
+		flag(r.full, r.young, r.seen, r.sent)
 	}
 	requests(w.late, ChangeSet{})
 	return b

@@ -83,6 +83,9 @@ type Router struct {
 	undos  int
 	// overdue: it was seen to have a commit pending after its time, and was sent one more request to end it.
 	overdue bool
+	// seen: this runner has seen that the router is as it was before the run, and has sent it nothing since that could
+	// have changed it.
+	seen bool
 	// cause is why it is being rolled back, while Error is that it does not answer.
 	cause string
 }

@@ -110,7 +110,8 @@ func (m *machine) fail(r *Router, s RouterState, why string) {
 }
 
 func (m *machine) checked(r *Router, e Event) {
-	if e.Result != Done {
+	if r.seen = e.Result == Done; !r.seen {
+		r.Checks = nil // of when it had the change
 		m.fail(r, m.direction().refused, e.Text)
 	}
 }
@@ -192,7 +193,7 @@ func (m *machine) returned(r *Router, did Do, e Event) {
 	r.overdue = r.overdue || pending && e.Late
 	switch {
 	case did == Confirm && e.Result == Done, seen && !e.Pending && e.Side == Before:
-		r.State, r.Error = m.direction().undone, r.cause
+		r.State, r.Error, r.seen = m.direction().undone, r.cause, true
 	case did == SendUndo && e.Result == Done, pending && m.isUndo(*r):
 		m.ask(r, Action{Do: Confirm, Again: seen, Until: Overdue})
 	case pending:

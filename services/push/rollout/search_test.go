@@ -56,7 +56,7 @@ func (w *world) rival() {
 	w.revision++
 	r.term, r.turn = w.revision, 0
 	r.config = map[config]config{'o': 'n', 'n': 'x', 'x': 'x'}[r.config]
-	r.by = 'b'
+	r.by, r.seen = 'b', false
 }
 
 func (w *world) processSteps(p int, l limits, add func(bool, string, func(*world))) {
@@ -175,6 +175,9 @@ func (w *world) do(p, i int, late bool, l limits) {
 			return
 		}
 		e.Pending, e.Side = q.pending && !l.noPending, q.side
+		if !q.pending && q.side == Before {
+			w.see(r)
+		}
 		if e.Side == Other {
 			e.Text = "somebody else changed it"
 		}

@@ -42,7 +42,7 @@ var Table = []Transition{
 	{Applied, Failed, "", "some router did not keep it, and some router is not known to be in its old state"},
 	{Verified, RollingBack, Rollback, "a person asks for it"},
 	{RollingBack, RolledBack, "", "every router was seen to keep the old configuration"},
-	{RollingBack, Verified, "", "the rollback failed or had to stop, and every router was seen to have the change still"},
+	{RollingBack, Verified, "", "the rollback failed or had to stop, and every router was seen to have the change still, or was not changed by it; the history names those that were not seen to have it"},
 	{RollingBack, Failed, "", "the rollback failed or had to stop, and some router is not known to have the change still"},
 }
 
