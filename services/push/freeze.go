@@ -152,18 +152,24 @@ func (r *run) unfrozen(ctx context.Context) error {
 	return err
 }
 
-// mayStop returns the reason why the run must stop, where commits are about to be sent. Until etcd has
-// answered, nothing is sent.
-func (r *run) mayStop(ctx context.Context, actions []rollout.Action) (why string, err error) {
-	if !slices.ContainsFunc(actions, func(a rollout.Action) bool { return a.Do == rollout.Send }) {
+// mayStop returns the reason why the run must stop, where commits or the first confirmation are about to be sent. Until
+// etcd has answered, nothing is sent.
+func (r *run) mayStop(ctx context.Context, next rollout.ChangeSet, actions []rollout.Action) (why string, err error) {
+	sends := slices.ContainsFunc(actions, func(a rollout.Action) bool { return a.Do == rollout.Send })
+	decides := rollout.Decides(r.cs, next)
+	if !sends && !decides {
 		return "", nil
 	}
 	for {
-		if why, err = r.c.mustStop(ctx, r.id, r.routers); err == nil && why == "" {
+		why, err = r.c.mustStop(ctx, r.id, r.routers)
+		if err == nil && why == "" && sends {
 			why, err = r.outdated(ctx)
 		}
-		if err == nil {
-			return why, nil
+		if err == nil && why == "" && decides {
+			why, err = r.settle(ctx)
+		}
+		if err == nil || errors.Is(err, state.ErrLockLost) {
+			return why, err
 		}
 		r.c.deps.Log.Warn("nothing is sent; will try again", "change", r.id, "error", err)
 		select {

@@ -184,11 +184,11 @@ func (r *run) hold(n news) {
 	}
 }
 
-// decide runs the state machine, and runs it again with a stop before these events where commits would be
-// sent while that is forbidden.
+// decide runs the state machine, and runs it again with a stop before these events where commits, or the first
+// confirmation, would be sent while that is forbidden.
 func (r *run) decide(ctx context.Context, list []rollout.Event) (rollout.ChangeSet, []rollout.Action, error) {
 	next, actions := nextAfter(r.cs, list)
-	why, err := r.mayStop(ctx, actions)
+	why, err := r.mayStop(ctx, next, actions)
 	if why != "" {
 		list = slices.Insert(list, 0, rollout.Event{Kind: rollout.Stop, Text: why})
 		next, actions = nextAfter(r.cs, list)

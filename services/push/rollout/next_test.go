@@ -145,6 +145,32 @@ func TestRoutersAreInFlightWhileACommitMayBeThere(t *testing.T) {
 	}
 }
 
+// A run can be stopped until it sends its first confirmation. One that was taken up goes on to its end.
+func TestWhatDecides(t *testing.T) {
+	for _, s := range []State{Applying, RollingBack} {
+		cs, decided := sent(t, s), 0
+		for i, e := range []Event{answer("r1", Done), answer("r2", Done), answer("r1", Done), answer("r2", Done), answer("r1", Done), answer("r2", Done)} {
+			e.Ticket = ticket(cs, e.Router)
+			next, actions := Next(cs, e)
+			confirms := len(actions) > 0 && actions[0].Do == Confirm
+			if got := Decides(cs, next); got != confirms {
+				t.Errorf("%s, answer %d: decided %t, want %t", s, i+1, got, confirms)
+			}
+			if confirms {
+				decided++
+			}
+			cs = next
+		}
+		if decided != 1 {
+			t.Errorf("%s was decided %d times", s, decided)
+		}
+	}
+	taken, _ := Next(changeSet(Applied, routers(RouterApplied)...), Event{Kind: TakeUp})
+	if next, actions := Next(taken, Event{Kind: Locked}); Decides(taken, next) || actions[0].Do != Confirm {
+		t.Errorf("what is taken up is decided again, and does %v", actions)
+	}
+}
+
 // A runner has the locks, waits for them, or has nothing to do.
 func TestLocks(t *testing.T) {
 	asked, _ := Next(changeSet(Approved, routers(RouterPlanned)...), Event{Kind: Apply, By: "bob"})

@@ -41,7 +41,7 @@ func (s State) InMotion() bool {
 	return s == Canary || s == Applying || s == Applied || s == RollingBack
 }
 
-// MayStop states are those in which a run can still be stopped: later, confirmations are on their way.
+// MayStop states are those in which a run can still be stopped, up to its first confirmation (Decides).
 func (s State) MayStop() bool { return s == Canary || s == Applying || s == RollingBack }
 
 // RouterState is a router's, as it is recorded.

@@ -19,3 +19,9 @@ func (m *machine) halt(why string) {
 	}
 	m.advance()
 }
+
+// Decides reports whether what leads from one change set to the other sends the first confirmation: up to it a run can
+// be stopped, and after it nothing stops the run.
+func Decides(from, to ChangeSet) bool {
+	return from.phase != confirming && to.phase == confirming && !to.resumed
+}
