@@ -163,11 +163,12 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps m
 		return c.unplanned(ctx, id, err)
 	}
 	ours := false
-	cs, _, err = c.decide(ctx, id, planEvent(devices, failed), func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
+	cs, _, err = c.decide(ctx, id, planEvent(devices, left, failed), func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
 		if err := c.unmoved(ctx, draft, steps); err != nil {
 			return err
 		}
-		m.Devices, m.Notes, m.Splits, m.SplitsBefore, ours = devices, notes, cs.GetSplits(), cs.GetSplitsBefore(), true
+		m.Devices, m.Notes, m.SplitsBefore, ours = devices, notes, cs.GetSplitsBefore(), true
+		m.Splits = followedSplits(cs.GetSplitsBefore(), requested, plan, left)
 		m.Circuits, m.RefusedCircuits, m.LeftAlone = plan.GetCircuits(), plan.GetRefusedCircuits(), left
 		m.Canary = c.canaryOf(devices)
 		m.Size, m.ApprovalRule = sizeToProto(size), rule
@@ -186,8 +187,8 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps m
 }
 
 // planEvent is what the comparison of these routers means for a draft.
-func planEvent(devices []*pushv1.DeviceChange, failed []string) rollout.Event {
-	e := rollout.Event{Kind: rollout.Plan, Routers: routersOf(devices)}
+func planEvent(devices []*pushv1.DeviceChange, left, failed []string) rollout.Event {
+	e := rollout.Event{Kind: rollout.Plan, Routers: routersOf(devices), LeftAlone: left}
 	for _, d := range devices {
 		e.Entries += len(d.GetEntries())
 	}

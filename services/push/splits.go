@@ -48,8 +48,8 @@ func betaAt(list []*policyv1.PortSplit, port *policyv1.PortSplit) string {
 	return "the policy's"
 }
 
-// SplitsInForce are those of the newest change set of the policy that routers hold. One that was rolled back is not:
-// what was before it is in force again.
+// SplitsInForce are those of the change set of the policy that was planned last of those that routers hold: the same
+// order as that of supersedes. One that was rolled back is not among them: what was before it is in force again.
 func SplitsInForce(all []*pushv1.ChangeSet, policy string) []*policyv1.PortSplit {
 	var newest *pushv1.ChangeSet
 	for _, cs := range all {
@@ -57,7 +57,7 @@ func SplitsInForce(all []*pushv1.ChangeSet, policy string) []*policyv1.PortSplit
 		if cs.GetPolicy() != policy || len(cs.GetRepairs()) > 0 || s != rollout.Verified && s != rollout.Empty {
 			continue
 		}
-		if newest == nil || cs.GetCreated().AsTime().After(newest.GetCreated().AsTime()) {
+		if newest == nil || plannedAt(cs).After(plannedAt(newest)) {
 			newest = cs
 		}
 	}
@@ -66,12 +66,9 @@ func SplitsInForce(all []*pushv1.ChangeSet, policy string) []*policyv1.PortSplit
 
 // withSplits puts the second's in the place of the first's, sorted by router and port.
 func withSplits(old, fresh []*policyv1.PortSplit) (out []*policyv1.PortSplit) {
-	same := func(a, b *policyv1.PortSplit) bool {
-		return a.GetRouter() == b.GetRouter() && a.GetInterface() == b.GetInterface()
-	}
 	for _, list := range [][]*policyv1.PortSplit{old, fresh} {
 		for _, s := range list {
-			if i := slices.IndexFunc(out, func(o *policyv1.PortSplit) bool { return same(o, s) }); i >= 0 {
+			if i := slices.IndexFunc(out, ofPort(s)); i >= 0 {
 				out[i] = s
 			} else {
 				out = append(out, s)
@@ -82,6 +79,47 @@ func withSplits(old, fresh []*policyv1.PortSplit) (out []*policyv1.PortSplit) {
 		return cmp.Or(cmp.Compare(a.GetRouter(), b.GetRouter()), cmp.Compare(a.GetInterface(), b.GetInterface()))
 	})
 	return out
+}
+
+// ofPort tells the splits of the same port.
+func ofPort(s *policyv1.PortSplit) func(*policyv1.PortSplit) bool {
+	return func(o *policyv1.PortSplit) bool {
+		return o.GetRouter() == s.GetRouter() && o.GetInterface() == s.GetInterface()
+	}
+}
+
+// followedSplits are those that routers have once a plan is in force: those before it, and of those requested what the
+// plan makes of them. A router that is left alone keeps what it has.
+func followedSplits(before, requested []*policyv1.PortSplit, plan *policyv1.PlanResponse, left []string) []*policyv1.PortSplit {
+	fresh, dropped := []*policyv1.PortSplit(nil), []*policyv1.PortSplit(nil)
+	for _, s := range requested {
+		port := plannedPort(plan, s)
+		refused := slices.ContainsFunc(plan.GetRefusedSplits(), func(r *policyv1.RefusedSplit) bool { return ofPort(s)(r.GetSplit()) })
+		switch {
+		case slices.Contains(left, s.GetRouter()), refused && port == nil:
+		case !refused:
+			fresh = append(fresh, s)
+		case port.GetSplit() > 0: // the nearest that the policy allows
+			fresh = append(fresh, &policyv1.PortSplit{Router: s.GetRouter(), Interface: s.GetInterface(), Beta: port.GetSplit()})
+		default: // which is the policy's
+			dropped = append(dropped, s)
+		}
+	}
+	return slices.DeleteFunc(withSplits(before, fresh), func(o *policyv1.PortSplit) bool {
+		return slices.ContainsFunc(dropped, func(s *policyv1.PortSplit) bool { return ofPort(s)(o) })
+	})
+}
+
+// plannedPort is what a plan has for the port of a split; nil for nothing.
+func plannedPort(plan *policyv1.PlanResponse, s *policyv1.PortSplit) *policyv1.PortScheduling {
+	for _, p := range plan.GetPlans() {
+		for _, port := range p.GetPorts() {
+			if p.GetRouter() == s.GetRouter() && port.GetInterface() == s.GetInterface() {
+				return port
+			}
+		}
+	}
+	return nil
 }
 
 // withoutSplits is what of a plan does not depend on what queues are guaranteed on single ports. How it is rendered
@@ -99,9 +137,7 @@ func withoutSplits(p *policyv1.RouterPlan) *policyv1.RouterPlan {
 func refusedSplits(requested []*policyv1.PortSplit, plan *policyv1.PlanResponse) (notes []string) {
 	for _, r := range plan.GetRefusedSplits() {
 		s := r.GetSplit()
-		if slices.ContainsFunc(requested, func(o *policyv1.PortSplit) bool {
-			return o.GetRouter() == s.GetRouter() && o.GetInterface() == s.GetInterface()
-		}) {
+		if slices.ContainsFunc(requested, ofPort(s)) {
 			notes = append(notes, fmt.Sprintf("the split of %d %% on %s of %s is not followed: %s", s.GetBeta(), s.GetInterface(), s.GetRouter(), r.GetReason()))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/rights"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 func portSplit(router, port string, beta uint32) *policyv1.PortSplit {
@@ -110,18 +111,99 @@ func TestWhichSplitsAreInForce(t *testing.T) {
 	}
 	repair := change("a", 9, pushv1.State_STATE_VERIFIED, 9)
 	repair.Repairs = []string{"r"}
+	late := change("c", 1, pushv1.State_STATE_VERIFIED, 1) // it was requested first, and planned last
+	late.History = []*pushv1.Transition{{State: pushv1.State_STATE_PLANNED, Time: &timestamppb.Timestamp{Seconds: 3600 * 5}}}
 	all := []*pushv1.ChangeSet{
 		change("a", 1, pushv1.State_STATE_VERIFIED, 1), change("a", 4, pushv1.State_STATE_VERIFIED, 4), change("a", 2, pushv1.State_STATE_EMPTY, 2),
 		change("a", 5, pushv1.State_STATE_ROLLED_BACK, 5), change("a", 6, pushv1.State_STATE_PLANNED, 6), change("a", 7, pushv1.State_STATE_FAILED, 7),
-		change("b", 8, pushv1.State_STATE_VERIFIED, 8), repair,
+		change("b", 8, pushv1.State_STATE_VERIFIED, 8), repair, late, change("c", 3, pushv1.State_STATE_VERIFIED, 3),
 	}
-	for policy, want := range map[string]uint32{"a": 4, "b": 8} {
+	for policy, want := range map[string]uint32{"a": 4, "b": 8, "c": 1} {
 		if got := SplitsInForce(all, policy); len(got) != 1 || got[0].GetBeta() != want {
 			t.Errorf("%s: %v, want %d", policy, got, want)
 		}
 	}
-	if got := SplitsInForce(all, "c"); len(got) != 0 {
+	if got := SplitsInForce(all, "d"); len(got) != 0 {
 		t.Errorf("of a policy without change sets: %v", got)
+	}
+}
+
+// A draft may wait until one that was requested after it is in force. It is planned after that one, and so are its
+// splits.
+func TestTheSplitsOfADraftThatWaitedAreInForce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at, err := w.push.created(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*policyv1.PortSplit{portSplit("wr", "ge-1", 30)}
+	waits := &pushv1.ChangeSet{
+		Id: "c-waits", Title: "it waits", Author: "services/split", Policy: "hntes-two-queue", Splits: want, Created: at, State: pushv1.State_STATE_DRAFT,
+		History: w.push.transitions([]rollout.Move{{To: rollout.Draft, By: "services/split"}}),
+	}
+	if _, err := w.deps.State.Put(t.Context(), recordPrefix+waits.GetId(), 0, waits); err != nil {
+		t.Fatal(err)
+	}
+	w.verify("meanwhile")
+	w.plans.set("heavier") // the plan with the split
+	w.push.planLeft(t.Context(), waits.GetId())
+	w.id = waits.GetId()
+	must(t, w.command([]string{"show"}), "planned")
+	must(t, w.command([]string{"approve", "apply"}), "")
+	must(t, w.command([]string{"await", "verified"}), "verified")
+	all, err := w.push.list(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(SplitsInForce(all, "hntes-two-queue"), want, protocmp.Transform()); diff != "" {
+		t.Errorf("in force (-got +want):\n%s", diff)
+	}
+	w.splitting("next")
+	if diff := cmp.Diff(w.planned(), want, protocmp.Transform()); diff != "" {
+		t.Errorf("the next plan (-got +want):\n%s", diff)
+	}
+}
+
+// The topology lacks wr, so nobody sent it the split that was requested for it.
+func TestASplitOfARouterThatIsLeftAloneIsNotInForce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.verify("day-1")
+	w.plans.set("wr-absent")
+	w.plans.refusedSplits = []*policyv1.RefusedSplit{{Split: portSplit("wr", "ge-1", 30), Reason: "the topology lacks wr"}}
+	cs := w.splitting("split", portSplit("wr", "ge-1", 30))
+	if last := cs.GetHistory()[len(cs.GetHistory())-1]; last.GetState() != pushv1.State_STATE_EMPTY || !strings.HasSuffix(last.GetNote(), "left alone: wr") {
+		t.Errorf("planned, it is %s: %s", stateWord(last.GetState()), last.GetNote())
+	}
+	w.plans.set("")
+	w.plans.refusedSplits = nil
+	w.splitting("nightly")
+	if got := w.planned(); len(got) != 0 {
+		t.Errorf("the next plan has a split that no router ever had: %v", got)
+	}
+}
+
+// What was requested and is not followed leaves the split that was in force before. That one stays although a plan
+// cannot follow it, such as of a port that is down for the moment.
+func TestWhichSplitsAPlanFollows(t *testing.T) {
+	before := []*policyv1.PortSplit{portSplit("away", "p", 10), portSplit("r", "down", 10), portSplit("r", "down-and-asked-for", 10), portSplit("r", "up", 10)}
+	requested := []*policyv1.PortSplit{
+		portSplit("away", "p", 20), portSplit("away", "q", 20), portSplit("r", "beyond", 90), portSplit("r", "beyond-and-usual", 1),
+		portSplit("r", "down-and-asked-for", 20), portSplit("r", "no-queues", 20), portSplit("r", "up", 20),
+	}
+	plan := &policyv1.PlanResponse{Plans: []*policyv1.RouterPlan{
+		{Router: "r", Ports: []*policyv1.PortScheduling{{Interface: "beyond", Split: 60}, {Interface: "beyond-and-usual"}, {Interface: "up", Split: 20}}},
+		{Router: "away", Ports: []*policyv1.PortScheduling{{Interface: "p", Split: 20}}},
+	}}
+	for _, refused := range []*policyv1.PortSplit{before[1], requested[1], requested[2], requested[3], requested[4], requested[5]} {
+		plan.RefusedSplits = append(plan.RefusedSplits, &policyv1.RefusedSplit{Split: refused})
+	}
+	want := []*policyv1.PortSplit{
+		portSplit("away", "p", 10), portSplit("r", "beyond", 60), portSplit("r", "down", 10), portSplit("r", "down-and-asked-for", 10), portSplit("r", "up", 20),
+	}
+	if diff := cmp.Diff(followedSplits(before, requested, plan, []string{"away"}), want, protocmp.Transform()); diff != "" {
+		t.Errorf("followed (-got +want):\n%s", diff)
 	}
 }
 

@@ -24,8 +24,12 @@ func (m *machine) becomePlanned(entries int) {
 }
 
 // becomeEmpty: there is nothing to send, now or later.
-func (m *machine) becomeEmpty() {
-	m.become(Empty, Self, "every router's running config is the intended one")
+func (m *machine) becomeEmpty(leftAlone []string) {
+	note := "every router's running config is the intended one"
+	if len(leftAlone) > 0 {
+		note = "every other router's running config is the intended one; left alone: " + strings.Join(leftAlone, ", ")
+	}
+	m.become(Empty, Self, note)
 }
 
 // becomeUnplanned: nothing was sent, and nothing will be: an incomplete diff cannot be approved.

@@ -8,6 +8,8 @@ type Event struct {
 	// Entries counts what a plan changes, in Routers.
 	Entries int
 	Routers []Router
+	// LeftAlone are the routers that a plan leaves as they are.
+	LeftAlone []string
 	// Router and Ticket are those of the action that is answered.
 	Router string
 	Ticket int

@@ -91,7 +91,7 @@ func (m *machine) plan(e Event) {
 	case e.Text != "":
 		m.becomeUnplanned(e.Text)
 	case len(m.Routers) == 0:
-		m.becomeEmpty()
+		m.becomeEmpty(e.LeftAlone)
 	default:
 		m.becomePlanned(e.Entries)
 	}

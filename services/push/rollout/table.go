@@ -14,7 +14,7 @@ type Transition struct {
 // Table is every transition there is; docs/reference/change-set-states.md is made of it. Next makes no other.
 var Table = []Transition{
 	{Draft, Planned, Plan, "some router's configuration differs from the plan"},
-	{Draft, Empty, Plan, "every router's configuration is the intended one"},
+	{Draft, Empty, Plan, "the configuration of every router that is not left alone is the intended one"},
 	{Draft, Failed, Plan, "some router of the plan could not be compared"},
 	{Draft, Failed, NoPlan, "the policy could not be planned"},
 	{Draft, Aborted, Abort, "a person aborts it"},
