@@ -174,6 +174,35 @@ func TestAnUnreadableRecordStopsNothing(t *testing.T) {
 	}
 }
 
+// A record that was cut off behind its first fields, or is empty, can be decoded, and says nothing of what it left on
+// routers.
+func TestARecordThatIsCutOffIsUnreadable(t *testing.T) {
+	at := &pushv1.Transition{State: pushv1.State_STATE_DRAFT}
+	for name, m := range map[string]*pushv1.ChangeSet{
+		"empty": {}, "without a history": {Id: "cut", Devices: []*pushv1.DeviceChange{{Device: "wr"}}}, "without an id": {History: []*pushv1.Transition{at}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.stop()
+			if _, err := w.deps.State.Put(t.Context(), recordPrefix+"cut", 0, m); err != nil {
+				t.Fatal(err)
+			}
+			w.start() // it collects at once
+			if err := w.push.sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "cut off") {
+				t.Errorf("plans are deleted beside it: %v", err)
+			}
+			if _, _, err := w.push.load(t.Context(), "cut"); err == nil || !strings.Contains(err.Error(), "cut off") {
+				t.Errorf("it is read alone: %v", err)
+			}
+			w.verify("day-1")
+			if n := testutil.ToFloat64(w.push.metrics.unreadable); n != 1 {
+				t.Errorf("%v unreadable records, want 1", n)
+			}
+		})
+	}
+}
+
 // A policy service that does not answer keeps neither drafts nor runs waiting for ever.
 func TestAPolicyServiceThatHangsIsAFailedChangeSet(t *testing.T) {
 	t.Parallel()

@@ -25,11 +25,23 @@ const recordPrefix = "changes/"
 func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int64, error) {
 	cs := &pushv1.ChangeSet{}
 	revision, err := c.deps.State.Get(ctx, recordPrefix+id, cs)
+	if err == nil {
+		err = whetherWhole(cs)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("change set %s: %w", id, err)
 	}
 	c.stamps.saw(cs)
 	return cs, revision, nil
+}
+
+// whetherWhole refuses a record that no process has written: each has an id, and a history from its first step on. A
+// value that is empty, or ends behind one of its fields, can be decoded all the same.
+func whetherWhole(cs *pushv1.ChangeSet) error {
+	if cs.GetId() == "" || len(cs.GetHistory()) == 0 {
+		return errors.New("it is cut off, without an id or a history")
+	}
+	return nil
 }
 
 // whole reads a record and its contents, for people.
@@ -168,7 +180,11 @@ func (c *Component) records(ctx context.Context) (out []*pushv1.ChangeSet, unrea
 	out = make([]*pushv1.ChangeSet, 0, len(entries))
 	for _, e := range entries {
 		cs := &pushv1.ChangeSet{}
-		if err := proto.Unmarshal(e.Value, cs); err != nil {
+		err := proto.Unmarshal(e.Value, cs)
+		if err == nil {
+			err = whetherWhole(cs)
+		}
+		if err != nil {
 			unreadable = append(unreadable, fmt.Errorf("the record %s cannot be read: %w", e.Key, err))
 			c.tellUnreadable(ctx, e, err)
 			continue
