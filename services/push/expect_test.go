@@ -61,3 +61,30 @@ func TestWhatOthersChangedSinceThePlanIsExpected(t *testing.T) {
 	must(t, w.command([]string{"approve", "apply"}), "")
 	must(t, w.command([]string{"await", "verified"}), "verified")
 }
+
+// What is verified is what is expected: a plan that was made while another one's LSP was in force, which was rolled
+// back since, does not bring the LSP back.
+func TestAPlanWhoseNeighbourWasRolledBackIsVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.verify("day-1")
+	w.plans.set("with-circuit")
+	w.plans.carry("c-1")
+	w.verify("beside")
+	w.plans.set("with-circuit-and-heavier")
+	must(t, w.command([]string{"create", "planned-on-it"}), "planned")
+	must(t, w.command([]string{"use", "beside"}), "")
+	must(t, w.command([]string{"rollback"}), "")
+	must(t, w.command([]string{"await", "rolled-back"}), "rolled-back")
+	must(t, w.command([]string{"use", "planned-on-it"}), "")
+	must(t, w.command([]string{"approve", "apply"}), "")
+	if got := w.ended(); got != "verified" {
+		t.Errorf("it is %s: %s", got, deviceOf(w.get(), "wr").GetError())
+	}
+	if got := w.record().GetCircuits(); len(got) > 0 {
+		t.Errorf("it is said to have brought %v", got)
+	}
+	if got := w.inForce(true)["wr"]; !got.GetProven() || len(got.GetCircuits()) > 0 {
+		t.Errorf("in force on wr: %v", got)
+	}
+}

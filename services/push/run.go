@@ -34,7 +34,7 @@ type run struct {
 	// takenUp: it goes on with what another run began.
 	takenUp bool
 
-	// changes, intended and extra are by router, and never change: what is sent, what must show afterwards, and how
+	// changes, intended and extra are by router, and never change: what is sent, the plan (see effects), and how
 	// much longer than CallTimeout, CommitTimeout and VerifyFor it may take, see allowance.
 	changes  map[string][]diff.Change
 	intended map[string]map[string]string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,31 @@ import (
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
 )
+
+// effects are the entries whose state a router must show: those that are expected, where that is known, and else those
+// of the plan. What others rolled back since the plan was made shows nothing any more.
+func (r *run) effects(name string) map[string]string {
+	if expected := r.expected[name]; expected != nil {
+		return expected
+	}
+	return r.intended[name]
+}
+
+// brought are the circuits of the plan without those that its routers do not have after it, because another change set
+// brought them before the plan was made and was rolled back since.
+func (r *run) brought(circuits []string) []string {
+	if len(circuits) == 0 {
+		return circuits
+	}
+	gone := map[string]bool{}
+	for name, expected := range r.expected {
+		has := circuitsIn(expected)
+		for _, id := range circuitsIn(r.intended[name]) {
+			gone[id] = gone[id] || !slices.Contains(has, id)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(circuits), func(id string) bool { return gone[id] })
+}
 
 // verify checks a router until every check passes, for at most VerifyFor: an LSP
 // takes a moment to come up.
@@ -60,7 +86,7 @@ func (r *run) observe(ctx context.Context, name string) []driver.Check {
 		checks[0] = driver.Check{Text: "running config differs at " + strings.Join(missing, ", ")}
 	}
 	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {
-		state, err := d.Verify(ctx, r.intended[name])
+		state, err := d.Verify(ctx, r.effects(name))
 		checks = append(checks, state...)
 		return err
 	})

@@ -116,5 +116,8 @@ func (r *run) recordOf(next rollout.ChangeSet, actions []rollout.Action) *pushv1
 			d.Confirmed = timestamppb.Now()
 		}
 	}
+	if next.State == rollout.Verified {
+		m.Circuits = r.brought(m.GetCircuits())
+	}
 	return m
 }
