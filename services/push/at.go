@@ -92,16 +92,23 @@ func (r *run) answer(ctx context.Context, a rollout.Action) rollout.Event {
 	return e
 }
 
-// check finds out whether a router answers, honours commit-confirm, and has the config that the plan was made for.
+// check finds out whether a router answers, honours commit-confirm, has the config that the plan was made for, and has
+// nothing of an operator's where it would be changed.
 func (r *run) check(ctx context.Context, name string) error {
 	if err := r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Probe(ctx) }); err != nil {
 		return err
 	}
-	running, err := r.snapshot(ctx, name)
+	var running driver.Snapshot
+	err := r.ask(ctx, name, func(ctx context.Context, d driver.Driver) (err error) {
+		if running, err = d.Snapshot(ctx); err != nil {
+			return err
+		}
+		return unbound(ctx, d, running, r.changes[name], r.back)
+	})
 	if err != nil {
 		return err
 	}
-	if drift := r.differs(name, running, diff.Before); drift != nil {
+	if drift := r.differs(name, running.Entries, diff.Before); drift != nil {
 		return fmt.Errorf("config drift since this change set was planned, so nothing was sent: %s; request a new change set", strings.Join(drift, ", "))
 	}
 	return nil
@@ -109,7 +116,11 @@ func (r *run) check(ctx context.Context, name string) error {
 
 func (r *run) send(ctx context.Context, a rollout.Action, changes []diff.Change) error {
 	c := driver.Commit{ID: a.Commit, Rollback: r.rollbackOf(a.Router), Changes: changes}
-	err := r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, r.as(a), c) })
+	back := r.back || a.Do == rollout.SendUndo
+	err := r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return commitUnbound(ctx, d, r.as(a), c, back) })
+	if errors.Is(err, errConflict) {
+		r.c.deps.Log.Warn("router is sent nothing", "change", r.id, "router", a.Router, "error", err)
+	}
 	result := "applied"
 	switch {
 	case errors.Is(err, driver.ErrLost):

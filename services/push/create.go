@@ -271,11 +271,14 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 	for i, r := range results {
 		plan := byRouter[all[i].Name]
 		switch {
-		case r.err != nil && plan == nil:
+		case r.err != nil && plan == nil && !errors.Is(r.err, errConflict):
 			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so managed entries it may still have stay: %v", all[i].Name, r.err))
 			left = append(left, all[i].Name)
 		case r.err != nil:
 			failed = append(failed, fmt.Sprintf("%s: %v", all[i].Name, r.err))
+			if plan == nil {
+				plan = noPart(all[i].Name)
+			}
 			devices = append(devices, &pushv1.DeviceChange{
 				Device: all[i].Name, Plan: plan, State: pushv1.DeviceState_DEVICE_STATE_FAILED, Error: r.err.Error(),
 			})
@@ -318,12 +321,17 @@ func (c *Component) compareOne(ctx context.Context, d device.Device, plan *polic
 	}
 	changes := diff.Of(vendor.Encoding, running, intended)
 	if plan == nil {
-		plan = &policyv1.RouterPlan{Router: d.Name, Reasons: []string{"the policy has no part for this router any more"}}
+		plan = noPart(d.Name)
 	}
 	return &pushv1.DeviceChange{
 		Device: d.Name, Plan: plan, Entries: changesToProto(changes), Diff: diff.Text(changes),
 		State: pushv1.DeviceState_DEVICE_STATE_PLANNED,
 	}, nil
+}
+
+// noPart is the plan of a router without one.
+func noPart(router string) *policyv1.RouterPlan {
+	return &policyv1.RouterPlan{Router: router, Reasons: []string{"the policy has no part for this router any more"}}
 }
 
 // checkEncoding refuses a plan made for another vendor: services/policy and this service read different inventories.
@@ -336,8 +344,8 @@ func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.
 	return nil
 }
 
-// read returns the managed part of a router's running config, unless
-// unmanaged config conflicts with the intended entries.
+// read returns the managed part of a router's running config, unless unmanaged config is in the way of the intended
+// entries, or of the deletion of the others.
 func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout+allowanceOf(intended, c.cfg.CommitRate))
 	defer cancel()
@@ -350,12 +358,9 @@ func (c *Component) read(ctx context.Context, d device.Device, intended map[stri
 	if err != nil {
 		return nil, err
 	}
-	conflicts, err := r.Conflicts(ctx, running, intended)
-	if err != nil {
-		return nil, err
+	conflicts, err := r.Conflicts(ctx, running, written(running.Entries, intended))
+	if err == nil {
+		err = inTheWay(conflicts, "; remove that, or leave the interface out")
 	}
-	if len(conflicts) > 0 {
-		return nil, fmt.Errorf("%s conflicts with unmanaged config: %s; remove that, or leave the interface out", conflicts[0].Path, conflicts[0].With)
-	}
-	return running.Entries, nil
+	return running.Entries, err
 }

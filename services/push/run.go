@@ -49,9 +49,10 @@ type run struct {
 	slots chan struct{}
 	asked sync.WaitGroup
 	since map[string]time.Time
-	// id, the routers' names and the canary, if it goes first now, never change; reading ends what only reads, where
-	// the run stops.
+	// id, the routers' names, whether it is a rollback (back), and the canary, if it goes first now, never change;
+	// reading ends what only reads, where the run stops.
 	id, canary  string
+	back        bool
 	routers     []string
 	reading     context.Context
 	stopReading context.CancelFunc
@@ -78,14 +79,14 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 		events: make(chan news, len(m.GetDevices())+1), slots: make(chan struct{}, parallelRouters), open: map[string]driver.Driver{},
 	}
 	r.routers = touched(m.GetDevices())
-	back := cs.State == rollout.RollingBack
-	if !back {
+	r.back = cs.State == rollout.RollingBack
+	if !r.back {
 		r.canary = m.GetCanary()
 	}
-	waves := setWaves(r.cs.Routers, m.GetDevices(), back, r.canary != "")
+	waves := setWaves(r.cs.Routers, m.GetDevices(), r.back, r.canary != "")
 	for _, d := range m.GetDevices() {
 		changes := changesFromProto(d.GetEntries())
-		if back {
+		if r.back {
 			changes = diff.Reverse(changes)
 		} else { // a rollback looks for no effects of its configuration
 			r.intended[d.GetDevice()] = entriesOf(d.GetPlan())

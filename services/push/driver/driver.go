@@ -45,8 +45,9 @@ type Master struct {
 type Driver interface {
 	// Snapshot reads the managed part of the running config.
 	Snapshot(ctx context.Context) (Snapshot, error)
-	// Conflicts lists unmanaged config that is in the way of the intended entries, in the order of paths.
-	Conflicts(ctx context.Context, running Snapshot, intended map[string]string) ([]Conflict, error)
+	// Conflicts lists unmanaged config that is in the way of writing these entries, in the order of paths. An entry
+	// that is empty is to be deleted.
+	Conflicts(ctx context.Context, running Snapshot, entries map[string]string) ([]Conflict, error)
 	// Probe finds out, without changing anything, whether the router honours commit-confirm.
 	Probe(ctx context.Context) error
 	// Commit makes all changes or none. The router rolls them back by itself unless Confirm comes in time.
@@ -75,6 +76,8 @@ type Conflict struct {
 	Path string
 	// With names the unmanaged config.
 	With string
+	// Stays: the router keeps the unmanaged config beside the entry, and prefers it. Else a write takes it away.
+	Stays bool
 }
 
 // Commit is one transaction.

@@ -25,8 +25,9 @@ func (r *router) overridden(ctx context.Context, group junosconf.View) ([]driver
 }
 
 // Conflicts implements driver.Driver. The snapshot holds the group alone, so the statements outside it are read here.
-func (r *router) Conflicts(ctx context.Context, _ driver.Snapshot, intended map[string]string) ([]driver.Conflict, error) {
-	group, err := r.group(intended)
+// A commit changes none of them. Where the group is to go they are in nobody's way.
+func (r *router) Conflicts(ctx context.Context, _ driver.Snapshot, entries map[string]string) ([]driver.Conflict, error) {
+	group, err := r.group(entries)
 	if err != nil || group.Empty() {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (r *router) Conflicts(ctx context.Context, _ driver.Snapshot, intended map[
 	if err != nil || found == nil {
 		return nil, err
 	}
-	return []driver.Conflict{{Path: junosconf.EntryPath, With: strings.Join(found, ", ")}}, nil
+	return []driver.Conflict{{Path: junosconf.EntryPath, With: strings.Join(found, ", "), Stays: true}}, nil
 }
 
 // conflicting looks for unmanaged statements at the places where the group has

@@ -104,10 +104,10 @@ func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 	return s, nil
 }
 
-// Conflicts implements driver.Driver: an interface has one binding of each sort, so the operator's is in the way.
-func (r *router) Conflicts(_ context.Context, running driver.Snapshot, intended map[string]string) ([]driver.Conflict, error) {
+// Conflicts implements driver.Driver: an interface is written and deleted whole, with what an operator has bound to it.
+func (r *router) Conflicts(_ context.Context, running driver.Snapshot, entries map[string]string) ([]driver.Conflict, error) {
 	var out []driver.Conflict
-	for _, path := range slices.Sorted(maps.Keys(intended)) {
+	for _, path := range slices.Sorted(maps.Keys(entries)) {
 		if bound, taken := running.Unmanaged[path]; taken {
 			out = append(out, driver.Conflict{Path: path, With: bound})
 		}
