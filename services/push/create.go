@@ -95,7 +95,7 @@ func (c *Component) planFor(ctx context.Context, id string) (*pushv1.ChangeSet, 
 }
 
 // plan fills a draft: it compares every router's intended config with the running one, again where a change set began
-// meanwhile. A draft whose routers do not come to rest stays one.
+// meanwhile or a router had a commit pending. A draft whose routers do not come to rest stays one.
 func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
 	for {
 		cs, _, err := c.load(ctx, id)
@@ -103,6 +103,16 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 			return cs, err
 		}
 		steps, why, err := c.atRest(ctx, cs)
+		if err == nil && why == "" {
+			planned, planErr := c.planOnce(ctx, cs, steps)
+			pending := (*pendingError)(nil)
+			switch {
+			case errors.As(planErr, &pending):
+				why, err = c.settled(ctx, cs, pending)
+			case !errors.Is(planErr, errMoved):
+				return planned, planErr
+			}
+		}
 		switch {
 		case err != nil:
 			return cs, err // planLeft plans it
@@ -111,10 +121,6 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		case why != "":
 			cs, _, err = c.load(ctx, id) // with its note
 			return cs, err
-		}
-		planned, err := c.planOnce(ctx, cs, steps)
-		if !errors.Is(err, errMoved) {
-			return planned, err
 		}
 	}
 }
@@ -141,7 +147,10 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps m
 	if err != nil {
 		return c.unplanned(ctx, id, err)
 	}
-	devices, notes, left, failed := c.compare(ctx, plan, routers, alone)
+	devices, notes, left, failed, err := c.compare(ctx, plan, routers, alone)
+	if err != nil {
+		return cs, err
+	}
 	if no := beyond(cs, devices); no != nil {
 		cs, err := c.unplanned(ctx, id, no)
 		return cs, errors.Join(err, no)
@@ -239,8 +248,9 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 }
 
 // compare reads routers and lists those whose running config is not the intended one. The intended config
-// of a router without a plan is empty, but for those that are left alone, each for a reason.
-func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device, alone map[string]string) (devices []*pushv1.DeviceChange, notes, left, failed []string) {
+// of a router without a plan is empty, but for those that are left alone, each for a reason. The error is that a commit
+// is pending on one.
+func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device, alone map[string]string) (devices []*pushv1.DeviceChange, notes, left, failed []string, err error) {
 	byRouter := map[string]*policyv1.RouterPlan{}
 	for _, p := range plan.GetPlans() {
 		byRouter[p.GetRouter()] = p
@@ -269,8 +279,10 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 	}
 	g.Wait() //nolint:errcheck // errors are in results
 	for i, r := range results {
-		plan := byRouter[all[i].Name]
+		plan, pending := byRouter[all[i].Name], (*pendingError)(nil)
 		switch {
+		case errors.As(r.err, &pending):
+			return nil, nil, nil, nil, pending
 		case r.err != nil && plan == nil && !errors.Is(r.err, errConflict):
 			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so managed entries it may still have stay: %v", all[i].Name, r.err))
 			left = append(left, all[i].Name)
@@ -287,7 +299,7 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 		}
 	}
 	slices.SortStableFunc(devices, func(a, b *pushv1.DeviceChange) int { return rank(a) - rank(b) })
-	return devices, notes, left, failed
+	return devices, notes, left, failed, nil
 }
 
 // parallelRouters bounds how many routers are spoken to at once.
@@ -345,20 +357,21 @@ func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.
 }
 
 // read returns the managed part of a router's running config, unless unmanaged config is in the way of the intended
-// entries, or of the deletion of the others.
+// entries, or of the deletion of the others. Whether a commit is pending is asked before and after: what is rolled back
+// or arrives in between must not be taken for what the router keeps.
 func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout+allowanceOf(intended, c.cfg.CommitRate))
-	defer cancel()
-	r, err := c.deps.Vendors.Open(ctx, d)
+	r, err := c.open(ctx, d, allowanceOf(intended, c.cfg.CommitRate))
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	running, err := r.Snapshot(ctx)
-	if err != nil {
+	if err := r.atRest(ctx); err != nil {
 		return nil, err
 	}
-	conflicts, err := r.Conflicts(ctx, running, written(running.Entries, intended))
+	running, conflicts, err := r.whole(ctx, intended)
+	if err == nil {
+		err = r.atRest(ctx)
+	}
 	if err == nil {
 		err = inTheWay(conflicts, "; remove that, or leave the interface out")
 	}

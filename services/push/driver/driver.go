@@ -22,6 +22,9 @@ var (
 	// ErrNotPending means that the router reports no pending commit of this id, which some report for any
 	// error. React: read which commit is pending, then read back.
 	ErrNotPending = errors.New("no such pending commit")
+	// ErrPendingUnknown means that the router answered, and does not say whether a commit is pending. Such an error is
+	// ErrLost, too. React: as to that where something was sent.
+	ErrPendingUnknown = errors.New("the router does not say whether a commit is pending")
 	// ErrNoCommitConfirm means that the router would never roll back by itself. React: do not send.
 	ErrNoCommitConfirm = errors.New("the router does not honour commit-confirm")
 )
@@ -55,7 +58,7 @@ type Driver interface {
 	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
 	Confirm(ctx context.Context, as Master, id string) error
 	Cancel(ctx context.Context, as Master, id string) error
-	// Pending reports whether any commit waits for its confirmation; ErrLost if the router does not answer.
+	// Pending reports whether any commit waits for its confirmation; ErrLost if the router does not answer that.
 	Pending(ctx context.Context, as Master) (bool, error)
 	// Verify checks the router's state, not its configuration, for
 	// everything that must follow from the intended entries.
