@@ -53,12 +53,12 @@ func (c *Component) freeze(ctx context.Context, req *pushv1.FreezeRequest) (*pus
 // unfreeze turns it off; a router that has left the inventory can be unfrozen, too.
 func (c *Component) unfreeze(ctx context.Context, req *pushv1.UnfreezeRequest) error {
 	f := &pushv1.Freeze{}
-	_, err := c.deps.State.Get(ctx, freezeKey(req.GetRouter()), f)
+	revision, err := c.deps.State.Get(ctx, freezeKey(req.GetRouter()), f)
 	if errors.Is(err, state.ErrNotFound) {
-		return fmt.Errorf("%w: %s is not frozen; see `millrace change freezes`", errWrongState, subject(req.GetRouter()))
+		return notFrozen(req.GetRouter())
 	}
 	if err == nil {
-		err = c.deps.State.Apply(ctx, state.Op{Key: freezeKey(req.GetRouter())})
+		err = c.thaw(ctx, req.GetRouter(), revision)
 	}
 	if err != nil {
 		return err
@@ -69,6 +69,25 @@ func (c *Component) unfreeze(ctx context.Context, req *pushv1.UnfreezeRequest) e
 	}
 	c.events.Publish(ctx, events.RoutersUnfrozen, subject(req.GetRouter()), text)
 	return nil
+}
+
+func notFrozen(router string) error {
+	return fmt.Errorf("%w: %s is not frozen; see `millrace change freezes`", errWrongState, subject(router))
+}
+
+// thaw deletes the freeze that was read at this revision, and no other: somebody else may have turned that one off, and
+// another one on.
+func (c *Component) thaw(ctx context.Context, router string, revision int64) error {
+	key := freezeKey(router)
+	_, err := c.deps.State.Commit(ctx, []state.Guard{{Key: key, Revision: revision}}, state.Op{Key: key})
+	var other *state.ConflictError
+	switch {
+	case !errors.As(err, &other):
+		return err
+	case other.Revision == 0:
+		return notFrozen(router)
+	}
+	return fmt.Errorf("%w: %s was frozen anew meanwhile; see `millrace change freezes`, and unfreeze it again", errWrongState, subject(router))
 }
 
 // subject of an event about a freeze.

@@ -2,7 +2,9 @@ package push
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -72,5 +74,33 @@ func TestFreezesAreNamedSignedAndListed(t *testing.T) {
 		if got := await.Value(t, want, codes); got != want {
 			t.Errorf("event %q, want %q", got, want)
 		}
+	}
+}
+
+// A freeze that was turned on between the reading and the deletion of the one before it is another person's, and stays.
+func TestUnfreezeTurnsOffWhatWasReadAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	freeze := func(by string) {
+		t.Helper()
+		if _, err := w.api.Freeze(t.Context(), connect.NewRequest(&pushv1.FreezeRequest{Router: "wr", By: by, Reason: "storm"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	freeze("ann")
+	read, err := w.deps.State.Get(t.Context(), freezeKey("wr"), &pushv1.Freeze{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, w.command([]string{"unfreeze", "wr"}), "")
+	if err := w.push.thaw(t.Context(), "wr", read); !errors.Is(err, errWrongState) || !strings.Contains(err.Error(), "wr is not frozen") {
+		t.Errorf("a freeze that is off already: %v", err)
+	}
+	freeze("bob")
+	if err := w.push.thaw(t.Context(), "wr", read); !errors.Is(err, errWrongState) || !strings.Contains(err.Error(), "wr was frozen anew") {
+		t.Errorf("another person's freeze: %v", err)
+	}
+	if list, err := w.push.freezes(t.Context()); err != nil || len(list) != 1 || list[0].GetBy() != "bob" {
+		t.Errorf("frozen: %v (%v), want bob's", list, err)
 	}
 }
