@@ -188,7 +188,7 @@ func (r *run) router(ctx context.Context, name string) (driver.Driver, error) {
 	}
 	d, known := r.c.deps.Inventory.ByName(name)
 	if !known {
-		return nil, fmt.Errorf("router %s is no longer in the inventory", name)
+		return nil, fmt.Errorf("router %s is no longer in the inventory; put it back for this change set, or request a new one, which is planned without it", name)
 	}
 	fresh, err := r.c.deps.Vendors.Open(ctx, d)
 	if err != nil {

@@ -27,7 +27,8 @@ func (c *Component) driftOf(ctx context.Context, router string) (*pushv1.Drift, 
 	return d, revision, err
 }
 
-// drifts are all routers that differ, by name.
+// drifts are all routers that differ, by name. One that has left the inventory is not read any more, and so not listed;
+// what was known of it stays for the case that it comes back.
 func (c *Component) drifts(ctx context.Context) ([]*pushv1.Drift, error) {
 	entries, err := c.deps.State.List(ctx, driftPrefix)
 	if err != nil {
@@ -39,7 +40,7 @@ func (c *Component) drifts(ctx context.Context) ([]*pushv1.Drift, error) {
 		if err := proto.Unmarshal(e.Value, d); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
 		}
-		if d.GetDigest() != "" {
+		if _, known := c.deps.Inventory.ByName(d.GetRouter()); known && d.GetDigest() != "" {
 			out = append(out, d)
 		}
 	}
