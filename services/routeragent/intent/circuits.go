@@ -86,7 +86,7 @@ func (c *compiler) readCircuit(ni view) (k kernel.Circuit, at CircuitAt, err err
 	entered, ok := c.ids.counter(k.Name + " in")
 	left, ok2 := c.ids.counter(k.Name + " out")
 	if !ok || !ok2 {
-		return k, at, unsupported(ni.path, "more than %d rules, and circuits twice", kernel.MaxRuleCounters)
+		return k, at, tooMany(ni.path, kernel.MaxRuleCounters, "rules, and circuits twice")
 	}
 	k.Entered, k.Left = entered, left
 	at.Name, at.Entered, at.Left = k.Name, entered, left

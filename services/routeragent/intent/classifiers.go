@@ -73,7 +73,7 @@ func (c *compiler) boundClassifier(port string, b view) ([]kernel.Rule, error) {
 		id := TermID{port, kind, t.text("id")}
 		slot, ok := c.ids.counter(fmt.Sprintf("%s/%s/%s", port, kind, id.Term))
 		if !ok {
-			return nil, unsupported(t.path, "more than %d rules", kernel.MaxRuleCounters)
+			return nil, tooMany(t.path, kernel.MaxRuleCounters, "rules")
 		}
 		c.terms[id] = slot
 		rules, err := c.readTerm(t, kind, slot)

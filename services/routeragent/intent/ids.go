@@ -74,8 +74,9 @@ func (a *allocator) policer(policy string) (int, bool) {
 	return a.policers.allocate(a.old.Policers, a.next.Policers, policy)
 }
 
-// allocate keeps the ID a name had, else takes the lowest that is free. An ID is
-// not reused in the change that frees it: the kernel may still have the object it stood for.
+// allocate keeps the ID a name had, else takes the lowest that is free. An ID is not reused in the change that frees
+// it: until packets are switched over they follow the object that it stood for, and what is new stands beside that. FRR
+// could not make one of the other either, because it never changes the name of an SR policy's path.
 func (p *pool) allocate(old, next map[string]int, name string) (int, bool) {
 	if n, ok := next[name]; ok {
 		return n, true

@@ -127,6 +127,12 @@ func unsupported(path, format string, args ...any) error {
 	return &Error{Path: path, Reason: fmt.Sprintf(format, args...), Unsupported: true}
 }
 
+// tooMany refuses what has no free number. What the change removes counts, because its numbers are free afterwards.
+func tooMany(path string, most int, what string) error {
+	return unsupported(path, "more than %d %s, with those that this change removes: their numbers are free when it is done, because packets follow them until then; "+
+		"make it in several steps, each with fewer new ones", most, what)
+}
+
 // Compile turns configuration into a plan. What stays keeps its IDs, so that a change elsewhere changes nothing of it.
 func Compile(config *tree.Node, hardware Hardware, previous IDs) (Plan, error) {
 	return new(Compiler).Compile(config, hardware, previous)

@@ -109,7 +109,7 @@ func (c *compiler) readPolicer(s view, speed uint64) (kernel.Policer, error) {
 	}
 	var ok bool
 	if p.Class, ok = c.ids.class(queue); !ok {
-		return p, unsupported(s.path, "more than %d queues in use", kernel.MaxClass)
+		return p, tooMany(s.path, kernel.MaxClass, "queues in use")
 	}
 	if s.text("config", "type") != "TWO_RATE_THREE_COLOR" {
 		return p, c.readOneRate(s.at("one-rate-two-color"), speed, &p)

@@ -16,7 +16,7 @@ func (c *compiler) rulePolicer(r view) (int, error) {
 	where := r.path + "/action/config/policer"
 	n, ok := c.ids.policer(name)
 	if !ok {
-		return 0, unsupported(where, "more than %d policers", kernel.MaxPolicers)
+		return 0, tooMany(where, kernel.MaxPolicers, "policers")
 	}
 	if c.policed[name] == "" {
 		c.policed[name] = where

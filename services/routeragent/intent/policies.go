@@ -66,7 +66,7 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 	}
 	slot, ok := c.ids.counter(policy + "/" + strconv.FormatUint(sequence, 10))
 	if !ok {
-		return nil, unsupported(r.path, "more than %d rules", kernel.MaxRuleCounters)
+		return nil, tooMany(r.path, kernel.MaxRuleCounters, "rules")
 	}
 	c.rules[RuleID{policy, uint32(sequence)}] = slot
 	policer, err := c.rulePolicer(r)
@@ -144,7 +144,7 @@ func (c *compiler) classOf(where, group string) (int, error) {
 	}
 	class, ok := c.ids.class(queue)
 	if !ok {
-		return 0, unsupported(where, "more than %d queues in use", kernel.MaxClass)
+		return 0, tooMany(where, kernel.MaxClass, "queues in use")
 	}
 	return class, nil
 }

@@ -94,7 +94,7 @@ func (c *compiler) port(e view, out Interface, policy schedulerPolicy) (kernel.P
 		name := policy.queues[i].name
 		id, ok := c.ids.class(name)
 		if !ok {
-			return port, unsupported(e.path, "more than %d queues in use", kernel.MaxClass)
+			return port, tooMany(e.path, kernel.MaxClass, "queues in use")
 		}
 		q := kernel.Queue{
 			Name: name, Class: id, Rate: class.Rate, Priority: class.Priority, Quantum: class.Quantum,

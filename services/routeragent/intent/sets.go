@@ -37,13 +37,13 @@ func (c *compiler) readGroups() error {
 		}
 		id, ok := c.ids.path("group " + name)
 		if !ok {
-			return unsupported(g.path, "more than %d tunnels and groups", kernel.MaxPath)
+			return tooMany(g.path, kernel.MaxPath, "tunnels and groups")
 		}
 		set := SetAt{Group: name, ID: id}
 		for i, m := range members {
 			lsp := c.tunnelOf(m.Path).Name
 			if members[i].Counter, ok = c.ids.counter("group " + name + "/" + lsp); !ok {
-				return unsupported(g.path, "more than %d counters of rules, circuits and LSPs", kernel.MaxRuleCounters)
+				return tooMany(g.path, kernel.MaxRuleCounters, "counters of rules, circuits and LSPs")
 			}
 			set.Members = append(set.Members, SetMember{lsp, m.Path, members[i].Counter})
 		}

@@ -61,7 +61,7 @@ func (c *compiler) readTunnel(t view, paths map[string]view) (Tunnel, error) {
 		return out, err
 	}
 	if out.ID, ok = c.ids.path(out.Name); !ok {
-		return out, unsupported(t.path, "more than %d tunnels", kernel.MaxPath)
+		return out, tooMany(t.path, kernel.MaxPath, "tunnels")
 	}
 	return out, nil
 }
