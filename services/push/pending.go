@@ -36,8 +36,8 @@ func (c *Component) open(ctx context.Context, d device.Device, more time.Duratio
 	return reading{d.Name, r, within}, err
 }
 
-// atRest fails if a commit is pending on the router. One that does not know commit-confirm says neither; it is refused
-// before anything is sent to it.
+// atRest fails if a commit is pending on the router. One that does not know commit-confirm, or lets this control plane
+// read only, does not say that; it is refused before anything is sent to it.
 func (r reading) atRest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.within)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/pushtest"
+	"github.com/millrace/millrace/services/routeragent"
 )
 
 // A control plane whose clock is ahead thinks that er has rolled back what is pending there, by the record. er says
@@ -84,6 +85,17 @@ func TestACommitThatArrivesDuringAPlanIsNoRunningConfig(t *testing.T) {
 			t.Errorf("%s was there when it was planned:\n%s", e.GetPath(), e.GetBefore())
 		}
 	}
+}
+
+// A control plane that may only read gets no answer to whether a commit is pending. It plans all the same, as before.
+func TestAControlPlaneThatMayOnlyReadPlans(t *testing.T) {
+	w, r := newRealWorld(t)
+	r.stop()
+	r.cfg.Roles = map[string]routeragent.Role{"operator": routeragent.RoleViewer}
+	r.start()
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	must(t, w.command([]string{"approve", "apply"}), "")
+	must(t, w.command([]string{"await", "failed"}), "failed")
 }
 
 // A router that does not know commit-confirm cannot say whether a commit is pending. It is planned, and refused before

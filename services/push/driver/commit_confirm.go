@@ -49,7 +49,7 @@ func (r CommitConfirm) Pending(ctx context.Context, as Master) (bool, error) {
 		return false, nil
 	case codes.InvalidArgument:
 		return true, nil
-	case codes.OK, codes.Unimplemented, codes.NotFound:
+	case codes.OK, codes.Unimplemented, codes.NotFound, codes.PermissionDenied:
 		return false, fmt.Errorf("%w: ask %s: %w: %w", ErrLost, r.Name, ErrPendingUnknown, err)
 	}
 	return false, fmt.Errorf("%w: ask %s whether a commit is pending: %w", ErrLost, r.Name, err)
