@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/services/peagent/law"
 )
 
 // prefixesNow lists what the datapath has, as "VPN id, prefix, PE".
@@ -101,6 +104,73 @@ func TestLearntPrefixesLastUntilFRRIsRead(t *testing.T) {
 	if got := len(prefixesNow(t, a)); got != 2 {
 		t.Errorf("%d prefixes, want 2", got)
 	}
+}
+
+// TestAFlowWhosePeerFellSilentMeanwhileIsNotShaped: the rate that an earlier agent left holds until the peer is known
+// to be silent, and not for ever. Programs answer without an agent, so those of the peer go, too.
+func TestAFlowWhosePeerFellSilentMeanwhileIsNotShaped(t *testing.T) {
+	besideAnother(t)
+	for _, mode := range []string{"htb", "police"} {
+		t.Run(mode, func(t *testing.T) {
+			besideAnother(t)
+			n := newNetwork(t, 1)
+			in := func(c *Configuration) { c.Mode = mode }
+			pe1, pe2 := n.start(1, in), n.start(2, in)
+			n.iperf(1, "-t", "600", "-u", "-b", "800k", "-l", "400")
+			await.True(t, "the flow is shaped", func() bool { return pe1.Flows()[0].Phase != law.NoFeedback && pe1.costs()[0] != 0 })
+			n.stop(pe1)
+			n.stop(pe2)
+			n.Within("pe2", func() error { return Remove(pe2.cfg) })
+			pe1 = n.start(1, in)
+			await.True(t, "the peer is known to be silent", pe1.firstIsSilent)
+			if f, cost := pe1.Flows()[0], pe1.costs()[0]; f.Rate != 0 || cost != 0 {
+				t.Errorf("the flow is shaped at a cost of %d: %+v", cost, f)
+			}
+			if got := n.class(); mode == "htb" && got != "100200Mbit" {
+				t.Errorf("the flow's class has a rate of %q; want that without a limit", got)
+			}
+		})
+	}
+}
+
+// TestAnAgentMakesTheClassesOfRatesThatItTakesOver: the earlier agent had another mode, or somebody removed its qdisc.
+// The law's first rate may be so near the old one that it is not written.
+func TestAnAgentMakesTheClassesOfRatesThatItTakesOver(t *testing.T) {
+	n := newNetwork(t, 1)
+	a := n.start(1, func(c *Configuration) { c.Mode = "police" })
+	a.mu.Lock()
+	a.dp.SetRate(0, 1.25e6, 1e9)
+	a.mu.Unlock()
+	n.stop(a)
+	n.start(1, func(c *Configuration) { c.Mode = "htb" })
+	await.True(t, "the class has the rate", func() bool { return n.class() == "10020Kbit" })
+}
+
+// costs are those of the datapath by flow; 0 is not shaped.
+func (a *Agent) costs() (out []uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.dp.Rates {
+		out = append(out, r.Cost)
+	}
+	return out
+}
+
+func (a *Agent) firstIsSilent() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reg.flows[0].warned
+}
+
+// class is the rate of the first flow's HTB class on PE1's core port as tc shows it; empty without a class.
+func (n *network) class() string {
+	n.T.Helper()
+	for line := range strings.Lines(n.In("pe1", "tc", "class", "show", "dev", "core")) {
+		if of, rate, ok := strings.Cut(line, " rate "); ok && strings.HasPrefix(of, "class htb 7c02:10 ") {
+			return strings.Fields(rate)[0]
+		}
+	}
+	return ""
 }
 
 func TestSameVPN(t *testing.T) {

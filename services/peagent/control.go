@@ -119,11 +119,7 @@ func (a *Agent) feedback(index uint32, f *vpnFlow, answer bpf.PeFeedback, now ui
 
 // pinnedThroughput is the normalised throughput that the rate of an earlier agent allows, 0 if there was none.
 func (a *Agent) pinnedThroughput(index uint32, f *vpnFlow) float64 {
-	cost := a.dp.Rates[index].Cost
-	if cost == 0 {
-		return 0
-	}
-	return 1e9 * (1 << 16) / float64(cost) / float64(a.cfg.PacketSize) / f.Weight
+	return datapath.Rate(a.dp.Rates[index].Cost) / float64(a.cfg.PacketSize) / f.Weight
 }
 
 // peerSilent warns of a peer that does not answer, once for all of its VPN flows: it may have thousands.

@@ -36,7 +36,7 @@ type vpnFlow struct {
 	octetsAtSample    uint64
 
 	throughput    float64 // of the last second, bit/s
-	classRate     float64 // rate of the HTB class, bytes per second (mode htb)
+	classRate     float64 // rate of the HTB class, bytes per second (mode htb), at first that of an earlier agent
 	warned        bool    // of the silent peer
 	windowLimited bool    // as of the last feedback
 }
@@ -95,6 +95,7 @@ func (a *Agent) flowIndex(vpn int, egress netip.Addr) (uint32, error) {
 	k := &a.dp.Flows[i]
 	f.packetsAtRequest, f.packetsAtFeedback, f.queuedAtFeedback = k.Packets, k.Packets, k.Queued
 	f.octetsAtFeedback, f.octetsAtSample = k.Octets, k.Octets
+	f.classRate = datapath.Rate(a.dp.Rates[i].Cost)
 	fb, _ := a.dp.Feedback(i)
 	f.sequence = firstSequence(time.Now(), fb)
 	f.answered, f.probeSequence = f.sequence, f.sequence

@@ -229,13 +229,27 @@ func (a *Agent) configure(p *datapath.Ports) error {
 // attach puts schedulers and programs on the ports.
 func (a *Agent) attach(p *datapath.Ports) error {
 	for _, name := range a.cfg.Core {
-		s, err := datapath.OpenScheduler(name, a.mode, a.cfg.Flows, a.cfg.Queue)
+		s, err := a.openScheduler(name)
 		if err != nil {
 			return err
 		}
 		a.schedulers = append(a.schedulers, s)
 	}
 	return a.dp.Attach(p, a.cfg.Core, a.cfg.customers())
+}
+
+// openScheduler puts a scheduler on a core port, with the classes of the rates that flows have already.
+func (a *Agent) openScheduler(name string) (*datapath.Scheduler, error) {
+	s, err := datapath.OpenScheduler(name, a.mode, a.cfg.Flows, a.cfg.Queue)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range a.dp.Rates {
+		if r.Cost != 0 {
+			s.SetRate(uint32(i), datapath.Rate(r.Cost))
+		}
+	}
+	return s, nil
 }
 
 func (a *Agent) begin() {

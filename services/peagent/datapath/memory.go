@@ -82,6 +82,14 @@ func Cost(bytesPerSecond float64) uint64 {
 	return max(uint64(1e9*(1<<16)/bytesPerSecond), 1)
 }
 
+// Rate is what Cost was made of, bytes per second; 0 means not controlled.
+func Rate(cost uint64) float64 {
+	if cost == 0 {
+		return 0
+	}
+	return 1e9 * (1 << 16) / float64(cost)
+}
+
 // SetRate sets a flow's rate and its queue limit in nanoseconds; 0 bytes per second means not controlled.
 func (m *memory) SetRate(flow uint32, bytesPerSecond float64, limit uint64) {
 	r := &m.Rates[flow]
