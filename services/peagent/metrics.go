@@ -9,6 +9,7 @@ import (
 
 type metrics struct {
 	requests, events, timeouts, errors prometheus.Counter
+	reattached                         prometheus.Counter
 	peerUpdates, refused, closed       *prometheus.CounterVec
 	rolesRefused                       prometheus.Gauge
 	leftOut                            *prometheus.GaugeVec
@@ -31,6 +32,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		events:   counter("loss_events_total", "Loss events that decreased a window."),
 		timeouts: counter("timeouts_total", "Time-outs of management packets that decreased a window."),
 		errors:   counter("errors_total", "System calls of the control loop that failed: a class not set, a packet not sent."),
+		reattached: counter("reattached_ports_total",
+			"Ports to which the agent attached again, because another interface had their name, or somebody had removed programs or scheduler."),
 		peerUpdates: f.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "peer_updates_total", Help: "Updates of other PEs by result: accepted, stale, rejected.",
 		}, []string{"result"}),

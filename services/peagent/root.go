@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vishvananda/netns"
 
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bounds"
@@ -54,13 +55,11 @@ type Agent struct {
 	registerer prometheus.Registerer
 	gather     prometheus.Gatherer
 
-	mode       datapath.Mode
-	dp         *datapath.Datapath
-	schedulers []*datapath.Scheduler
-	ports      [][]int           // interface indices per VPN
-	shares     []prefixes.Limits // of the tables of prefixes per VPN
-	conn       *net.UDPConn
-	servers    []*http.Server
+	mode    datapath.Mode
+	dp      *datapath.Datapath
+	shares  []prefixes.Limits // of the tables of prefixes per VPN
+	conn    *net.UDPConn
+	servers []*http.Server
 	// credentials are of the control API; nil: there is none.
 	credentials *mtls.Credentials
 	roles       *access.Watched[access.Roles]
@@ -73,6 +72,9 @@ type Agent struct {
 
 	// mu guards all fields below, and reads of the datapath's memory against Stop.
 	mu          sync.Mutex
+	schedulers  []*datapath.Scheduler
+	ports       [][]int // interface indices per VPN
+	amiss       error   // with ports that have no programs
 	requests    *requests
 	keys        *management.Keyring
 	policy      vpnshare.Policy
@@ -171,10 +173,18 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	if err = a.attach(ports); err != nil {
 		return err
 	}
+	watch, err := a.watchPorts(ports)
+	if err != nil {
+		return err
+	}
 	if err = a.serve(ctx); err != nil {
 		return err
 	}
-	a.begin()
+	ns, err := netns.Get()
+	if err != nil {
+		return fmt.Errorf("find the network namespace: %w", err)
+	}
+	a.begin(func(ctx context.Context) { watch.follow(ctx, ns) })
 	a.log.Info("controls VPN flows", "pe", a.cfg.PE, "mode", a.mode, "vpns", len(a.cfg.VPNs), "taken over", a.dp.Adopted)
 	return nil
 }
@@ -229,35 +239,20 @@ func (a *Agent) configure(p *datapath.Ports) error {
 // attach puts schedulers and programs on the ports.
 func (a *Agent) attach(p *datapath.Ports) error {
 	for _, name := range a.cfg.Core {
-		s, err := a.openScheduler(name)
-		if err != nil {
+		if err := a.addScheduler(name); err != nil {
 			return err
 		}
-		a.schedulers = append(a.schedulers, s)
 	}
 	return a.dp.Attach(p, a.cfg.Core, a.cfg.customers())
 }
 
-// openScheduler puts a scheduler on a core port, with the classes of the rates that flows have already.
-func (a *Agent) openScheduler(name string) (*datapath.Scheduler, error) {
-	s, err := datapath.OpenScheduler(name, a.mode, a.cfg.Flows, a.cfg.Queue)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range a.dp.Rates {
-		if r.Cost != 0 {
-			s.SetRate(uint32(i), datapath.Rate(r.Cost))
-		}
-	}
-	return s, nil
-}
-
-func (a *Agent) begin() {
+func (a *Agent) begin(followPorts func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	a.roundBegan, a.sampled, a.lastActivity = datapath.Now(), datapath.Now(), datapath.Now()
 	a.running.Go(func() { a.run(ctx) })
 	a.running.Go(a.receivePeerUpdates)
+	a.running.Go(func() { followPorts(ctx) })
 	if a.credentials != nil {
 		a.running.Go(func() { a.credentials.Run(ctx) })
 	}

@@ -121,14 +121,7 @@ func (a *Agent) mux() *http.ServeMux {
 
 // dependencies are what the agent needs to share the core: its programs in the kernel.
 func (a *Agent) dependencies() []monitor.Dependency {
-	return []monitor.Dependency{{Name: "datapath", Ask: func(context.Context) error {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.dp == nil {
-			return errors.New("its programs are not attached")
-		}
-		return nil
-	}}}
+	return []monitor.Dependency{{Name: "datapath", Ask: func(context.Context) error { return a.attached() }}}
 }
 
 func (a *Agent) open(ctx context.Context, address string, h http.Handler, secure bool) error {

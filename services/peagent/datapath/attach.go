@@ -44,13 +44,21 @@ func OpenPorts() (*Ports, error) {
 // Close closes the rtnetlink socket.
 func (p *Ports) Close() { p.close() }
 
-// Index returns the interface index of a port.
+// Index returns the interface index of a port. One that the list lacks is asked for by its name: a list may lack one
+// while others come and go.
 func (p *Ports) Index(name string) (int, error) {
-	i, ok := p.index[name]
-	if !ok {
-		return 0, fmt.Errorf("find port %s: %w", name, unix.ENODEV)
+	if i, ok := p.index[name]; ok {
+		return i, nil
 	}
-	return i, nil
+	l, err := netlink.LinkByName(name)
+	if _, none := errors.AsType[netlink.LinkNotFoundError](err); none {
+		err = unix.ENODEV
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find port %s: %w", name, err)
+	}
+	p.index[name] = l.Attrs().Index
+	return l.Attrs().Index, nil
 }
 
 // Names returns the ports with these interface indices; those that no longer exist have none.
@@ -71,40 +79,83 @@ func (p *Ports) indices(names []string) (out []int, err error) {
 	return out, err
 }
 
-// Attach attaches the programs to ports towards the core and towards customers. Core ports come first, because their
-// programs handle management packets. An attached program of an earlier agent is replaced without losing a packet.
+// Attach attaches the programs to ports towards the core and towards customers, or returns the first error.
 func (d *Datapath) Attach(p *Ports, core, customers []string) error {
-	names := append(append([]string(nil), core...), customers...)
-	indices, err := p.indices(names)
-	if err != nil {
+	if _, err := p.indices(slices.Concat(core, customers)); err != nil {
 		return err
+	}
+	for _, err := range d.AttachEach(p, core, customers) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AttachEach attaches the programs, and returns an error or nil for each port. Core ports come first, because their
+// programs handle management packets. An attached program of an earlier agent is replaced without losing a packet.
+func (d *Datapath) AttachEach(p *Ports, core, customers []string) []error {
+	names := slices.Concat(core, customers)
+	indices, errs := make([]int, len(names)), make([]error, len(names))
+	var there []int // places in names
+	for k, name := range names {
+		if indices[k], errs[k] = p.Index(name); errs[k] == nil {
+			there = append(there, k)
+		}
 	}
 	// All clsact qdiscs before all programs: one port after the other would make the kernel wait for an RCU grace
 	// period between its qdisc and its first program.
-	for _, i := range indices {
+	for _, k := range there {
 		// On an existing clsact this is a change without effect; for another kind (ingress) the kernel returns an
 		// error.
-		p.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE, clsact(i)...)
+		p.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE, clsact(indices[k])...)
 	}
 	for i, err := range p.flush() {
-		if err != nil {
-			return fmt.Errorf("port %s: add clsact (remove the existing ingress qdisc first: tc qdisc del dev PORT ingress): %w", names[i], err)
+		if k := there[i]; err != nil {
+			errs[k] = fmt.Errorf("port %s: add clsact (remove the existing ingress qdisc first: tc qdisc del dev PORT ingress): %w", names[k], err)
 		}
 	}
-	for k, i := range indices {
+	there = slices.DeleteFunc(there, func(k int) bool { return errs[k] != nil })
+	for _, k := range there {
 		in, out := d.CustomerIn, d.CustomerOut
 		if k < len(core) {
 			in, out = d.CoreIn, d.CoreOut
 		}
-		p.program(i, netlink.HANDLE_MIN_INGRESS, in)
-		p.program(i, netlink.HANDLE_MIN_EGRESS, out)
+		p.program(indices[k], netlink.HANDLE_MIN_INGRESS, in)
+		p.program(indices[k], netlink.HANDLE_MIN_EGRESS, out)
 	}
 	for i, err := range p.flush() {
-		if err != nil {
-			return fmt.Errorf("attach to %s: %w", names[i/2], err)
+		if k := there[i/2]; err != nil {
+			errs[k] = fmt.Errorf("attach to %s: %w", names[k], err)
 		}
 	}
-	return nil
+	return errs
+}
+
+// Lacking returns those interfaces that lack a program, or, towards the core, the scheduler of a mode.
+func (p *Ports) Lacking(core, customers []int, m Mode) map[int]bool {
+	var asked []int
+	ask := func(what, index int, data ...nl.NetlinkRequestData) {
+		p.add(what, 0, data...)
+		asked = append(asked, index)
+	}
+	for _, i := range core {
+		if m != Police {
+			ask(unix.RTM_GETQDISC, i, traffic(i, m.Handle(), 0, 0))
+		}
+	}
+	for _, i := range slices.Concat(core, customers) {
+		ask(unix.RTM_GETTFILTER, i, filter(i, netlink.HANDLE_MIN_INGRESS)...)
+		ask(unix.RTM_GETTFILTER, i, filter(i, netlink.HANDLE_MIN_EGRESS)...)
+	}
+	lacking := map[int]bool{}
+	for k, err := range p.flush() {
+		// No such interface, no clsact or no filter at all, and no such filter or qdisc. Other errors say nothing.
+		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+			lacking[asked[k]] = true
+		}
+	}
+	return lacking
 }
 
 // program attaches a program to a hook and replaces an older one.

@@ -2,9 +2,12 @@ package datapath
 
 import (
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netns"
 
@@ -100,6 +103,59 @@ func TestAttachingCostsTheSamePerPort(t *testing.T) {
 	}
 	if most := (many.first+many.again)/batchSize + 4; many.calls > most {
 		t.Errorf("%d system calls attach to 400 ports twice; want at most %d", many.calls, most)
+	}
+}
+
+// TestPortsThatLackSomethingAreFound among many, whose answers fill several batches.
+func TestPortsThatLackSomethingAreFound(t *testing.T) {
+	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
+		names, err := customers(400)
+		if err != nil {
+			return none, err
+		}
+		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
+		if err != nil {
+			return none, err
+		}
+		defer d.Close()
+		p, err := OpenPorts()
+		if err != nil {
+			return none, err
+		}
+		defer p.Close()
+		if _, err := OpenScheduler(names[0], HTB, 4, 128); err != nil {
+			return none, err
+		}
+		if err := d.Attach(p, names[:1], names[1:]); err != nil {
+			return none, err
+		}
+		all, err := p.indices(names)
+		if err != nil {
+			return none, err
+		}
+		began := time.Now()
+		if got := p.Lacking(all[:1], all[1:], HTB); len(got) != 0 {
+			return none, fmt.Errorf("%d interfaces lack something of what was attached", len(got))
+		}
+		t.Log("400 ports looked at in", time.Since(began))
+		for _, command := range []string{
+			"qdisc del dev c0 root", "filter del dev c70 ingress prio 2", "filter del dev c71 egress prio 2", "qdisc del dev c398 clsact",
+		} {
+			if _, err := tc(strings.Fields(command)...); err != nil {
+				return none, err
+			}
+		}
+		if err := exec.Command("ip", "link", "del", "c399").Run(); err != nil {
+			return none, err
+		}
+		got := slices.Sorted(maps.Keys(p.Lacking(all[:1], all[1:], HTB)))
+		if want := []int{all[0], all[70], all[71], all[398], all[399]}; !slices.Equal(got, want) {
+			return none, fmt.Errorf("interfaces %v lack something, want %v", got, want)
+		}
+		return none, nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

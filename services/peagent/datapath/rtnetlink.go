@@ -2,7 +2,9 @@ package datapath
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -24,6 +26,7 @@ type rtnetlink struct {
 	// Messages and Calls count what was sent, and in how many system calls.
 	Messages, Calls int
 	errs            []error
+	answer          [32 << 10]byte
 }
 
 func openRtnetlink() (*rtnetlink, error) {
@@ -94,7 +97,7 @@ func (r *rtnetlink) send() {
 // receive reads the acknowledgements of a batch.
 func (r *rtnetlink) receive(errs []error) {
 	for left := len(errs); left > 0; {
-		messages, _, err := r.socket.Receive()
+		messages, err := r.read()
 		if err != nil { // the results of the rest are not known
 			for i := range errs {
 				if errs[i] == nil {
@@ -111,6 +114,23 @@ func (r *rtnetlink) receive(errs []error) {
 			if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
 				errs[m.Header.Seq-r.first] = unix.Errno(-code)
 			}
+		}
+	}
+}
+
+// read returns the messages of one answer; they are good until the next one. The kernel answers while it takes the
+// batch, so answers are there already. The library's Receive has a buffer of 64 KB made for each.
+func (r *rtnetlink) read() ([]syscall.NetlinkMessage, error) {
+	for {
+		n, _, err := unix.Recvfrom(r.socket.GetFd(), r.answer[:], unix.MSG_DONTWAIT)
+		if err == nil {
+			return syscall.ParseNetlinkMessage(r.answer[:n])
+		}
+		if errors.Is(err, unix.EAGAIN) {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(r.socket.GetFd()), Events: unix.POLLIN}}, -1)
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return nil, err
 		}
 	}
 }

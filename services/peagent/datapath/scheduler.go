@@ -23,6 +23,8 @@ const (
 
 // Scheduler is the queueing discipline that enforces departure times on a core port.
 type Scheduler struct {
+	// Port is the name of the core port.
+	Port  string
 	mode  Mode
 	index int
 	rt    *rtnetlink
@@ -37,7 +39,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 	if err != nil {
 		return nil, fmt.Errorf("find port %s: %w", port, err)
 	}
-	s := &Scheduler{mode: mode, index: l.Attrs().Index}
+	s := &Scheduler{Port: port, mode: mode, index: l.Attrs().Index}
 	if mode == Police {
 		return s, nil
 	}
