@@ -17,10 +17,12 @@ const Steady = 5 * time.Minute
 // Samples are what counters come to from step to step, from the first reading that all octets have, or from after where
 // that is later, to the last. Drops count with the mean length of the packets that were sent in the step; a queue
 // without counters of packets or drops dropped nothing. Counters that are missing, or have a single reading, give none,
-// and neither do steps that are not Steady.
-func Samples(capacity float64, alpha, beta Counters, step time.Duration, after time.Time) (out []Sample) {
+// and neither do steps that are not Steady, nor those in a pause, where the octets of a queue have no reading for
+// longer than gap.
+func Samples(capacity float64, alpha, beta Counters, step, gap time.Duration, after time.Time) (out []Sample) {
 	var lines [2][3]curve
 	var back []time.Time
+	var pauses []pause
 	from, to := after, time.Time{}
 	for q, c := range []Counters{alpha, beta} {
 		for k, list := range [][]portcounters.Reading{c.Octets, c.Packets, c.Drops} {
@@ -32,6 +34,7 @@ func Samples(capacity float64, alpha, beta Counters, step time.Duration, after t
 		if len(octets) < 2 {
 			return nil
 		}
+		pauses = append(pauses, octets.pauses(gap)...)
 		if first := octets[0].at; first.After(from) {
 			from = first
 		}
@@ -42,6 +45,9 @@ func Samples(capacity float64, alpha, beta Counters, step time.Duration, after t
 	for at := from; !at.Add(step).After(to); at = at.Add(step) {
 		s := Sample{At: at.Add(step), Capacity: capacity}
 		if slices.ContainsFunc(back, func(t time.Time) bool { return t.After(at.Add(-Steady)) && !t.After(s.At) }) {
+			continue
+		}
+		if slices.ContainsFunc(pauses, func(p pause) bool { return p.from.Before(s.At) && p.to.After(at) }) {
 			continue
 		}
 		s.Alpha, s.Beta = load(lines[0], at, s.At), load(lines[1], at, s.At)
@@ -56,6 +62,34 @@ type curve []point
 type point struct {
 	at    time.Time
 	value float64
+}
+
+// pause is between two readings that are so far apart that their mean says nothing of any step between them.
+type pause struct{ from, to time.Time }
+
+// pauses are those longer than gap. Where a router has very many counters, the flow store thins those of days, so that
+// all readings are far apart: there a pause is longer than two of the usual distances.
+func (l curve) pauses(gap time.Duration) (out []pause) {
+	gap = max(gap, 2*l.usual())
+	for i := 1; i < len(l); i++ {
+		if l[i].at.Sub(l[i-1].at) > gap {
+			out = append(out, pause{l[i-1].at, l[i].at})
+		}
+	}
+	return out
+}
+
+// usual is the median of the distances between readings, the lower one of two. A single distance is not usual.
+func (l curve) usual() time.Duration {
+	if len(l) < 3 {
+		return 0
+	}
+	var all []time.Duration
+	for i := 1; i < len(l); i++ {
+		all = append(all, l[i].at.Sub(l[i-1].at))
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
 }
 
 // unwrap adds up what a counter grew by, and notes when it was seen to have gone back. A reading that is not newer than

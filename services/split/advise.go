@@ -16,7 +16,7 @@ import (
 const (
 	// adviseStep is between two samples, and about how far apart the flow store's points of a day are.
 	adviseStep = time.Minute
-	// adviseStale is how old the last counters may be.
+	// adviseStale is how old the last counters may be, and how far apart two readings.
 	adviseStale = 10 * time.Minute
 )
 
@@ -55,7 +55,7 @@ func (c *Component) advise(ctx context.Context, policy string, days int, now tim
 		}
 		for _, port := range router.GetPorts() {
 			queues, share := read[port.GetInterface()], shareOf(router, port, of.GetBeta())
-			samples := split.Samples(float64(port.GetSpeed()), queues[of.GetAlpha()], queues[of.GetBeta()], adviseStep, time.Time{})
+			samples := split.Samples(float64(port.GetSpeed()), queues[of.GetAlpha()], queues[of.GetBeta()], adviseStep, adviseStale, time.Time{})
 			d := follow.Advise(law, share, samples, adviseStale, now)
 			out.Ports = append(out.Ports, &splitv1.Advice{
 				Router: router.GetRouter(), Interface: port.GetInterface(), Share: uint32(share), Should: uint32(d.Share),

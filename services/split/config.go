@@ -17,7 +17,8 @@ type Configuration struct {
 	RoundTimeout time.Duration `yaml:"round_timeout"`
 	// Step is what a sample of a port's load is the mean of: at least twice telemetry.interval. Default 30s.
 	Step time.Duration `yaml:"step"`
-	// Stale is how old the newest counters of a port may be. Default 5m.
+	// Stale is how old the newest counters of a port may be, and how far apart two readings, if a sample is to lie
+	// between them. Default 5m.
 	Stale time.Duration `yaml:"stale"`
 	// Days is how many days of counters are read when a port is seen for the first time. Default 3.
 	Days int `yaml:"days"`

@@ -136,7 +136,7 @@ func (c *Component) decide(ctx context.Context, now time.Time, h history, plan *
 			in := follow.Input{
 				Now: now, Mode: modeOf(of, port), Stale: c.cfg.Stale, Busy: h.busy, Frozen: cmp.Or(frozen[""], frozen[port.Router]),
 				Past:    c.cfg.manners().PastOf(h.changes, port, usual(router, of.GetBeta()), now),
-				Samples: split.Samples(float64(at.GetSpeed()), queues[of.GetAlpha()], queues[of.GetBeta()], c.cfg.Step, f.Newest.At),
+				Samples: split.Samples(float64(at.GetSpeed()), queues[of.GetAlpha()], queues[of.GetBeta()], c.cfg.Step, c.cfg.Stale, f.Newest.At),
 			}
 			var v follow.Verdict
 			f.Follower, v = f.Next(law, in)

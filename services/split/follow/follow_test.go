@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/portcounters"
 	"github.com/millrace/millrace/internal/split"
 )
 
@@ -86,5 +87,29 @@ func TestACanaryIsOneTry(t *testing.T) {
 	again, _ = again.Next(split.Default(), Input{Now: inForce.Forced, Past: manners.PastOf([]Change{inForce}, ge1, 20, inForce.Forced), Samples: append(full(20, 4, noon), full(25, 4, noon.Add(4*time.Minute))...)})
 	if diff := cmp.Diff(f.State, again.State); diff != "" {
 		t.Errorf("after a restart (-before +after):\n%s", diff)
+	}
+}
+
+// TestAPauseOfTelemetryMovesNothing: beta sent little for 50 minutes of a pause of 70, and as much as before since.
+func TestAPauseOfTelemetryMovesNothing(t *testing.T) {
+	var queues [2]split.Counters
+	var sent [2]float64
+	const began, ended = 20 * time.Minute, 90 * time.Minute
+	for at := time.Duration(0); at <= ended; at += 10 * time.Second {
+		for q := range queues {
+			if at <= began || at >= ended {
+				queues[q].Octets = append(queues[q].Octets, portcounters.Reading{At: noon.Add(at), Value: uint64(sent[q])})
+			}
+		}
+		beta := 3.5e9
+		if at >= began && at < began+50*time.Minute {
+			beta = 0.2e9
+		}
+		sent[0], sent[1] = sent[0]+(line-beta)*10/8, sent[1]+beta*10/8
+	}
+	samples := split.Samples(line, queues[0], queues[1], step, 5*time.Minute, time.Time{})
+	in := Input{Now: noon.Add(ended), Mode: Apply, Past: Past{Share: 45}, Samples: samples, Stale: 5 * time.Minute}
+	if _, v := (Follower{}).Next(split.Default(), in); v.Request || v.Rule != Unread {
+		t.Errorf("%s: %d %% are requested (%v): %s", v.Rule, v.Should, v.Request, v.Why)
 	}
 }

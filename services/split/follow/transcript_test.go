@@ -79,7 +79,7 @@ func (w *world) pass(long time.Duration) {
 		w.send(past.Share)
 		in := Input{
 			Now: w.now, Mode: w.mode, Past: manners.PastOf(w.changes, ge1, 5, w.now), Stale: 5 * time.Minute, Frozen: w.frozen,
-			Samples: split.Samples(line, w.readings[0], w.readings[1], step, w.f.Newest.At),
+			Samples: split.Samples(line, w.readings[0], w.readings[1], step, 5*time.Minute, w.f.Newest.At),
 		}
 		var v Verdict
 		w.f, v = w.f.Next(split.Default(), in)
