@@ -182,12 +182,12 @@ func (w *watch) lost(key detect.Key) {
 	}
 }
 
-// forget drops the pairs that are over.
+// forget drops the pairs that are over, but for those that were never stored: their alarm is still to be raised.
 func (w *watch) forget(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, g := range w.going {
-		if g.pair.Over(w.hold, now) {
+		if g.pair.Over(w.hold, now) && !g.written.IsZero() {
 			delete(w.going, key)
 		}
 	}

@@ -3,6 +3,7 @@ package alpha
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/alpha/online"
 )
 
 // handClock is a clock that a test sets while loops read it.
@@ -181,6 +184,32 @@ func TestAPairIsOverAfterTheHold(t *testing.T) {
 	l.send(t, part("10.2.0.9", 3*time.Minute, 2e9))
 	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
 	l.raised(t, "alpha-unidentified", "alpha-over", "alpha-unidentified")
+}
+
+// TestAnAlarmThatIsStoredLateIsRaised: etcd took nothing for longer than the hold, and when it does, the first to reach
+// it looks for pairs that are over.
+func TestAnAlarmThatIsStoredLateIsRaised(t *testing.T) {
+	cfg := DefaultConfiguration()
+	cfg.NightlyAt = ""
+	r := newRigOn(t, cfg, etcd(t))
+	r.now = noon.Add(time.Minute)
+	sum := detect.Sum{
+		Exporter: netip.MustParseAddr(wr), Start: noon, Bytes: 5e9, Packets: 5e6, SamplingRate: 1, LastRecordEnd: r.now,
+		Flow: detect.Flow{Src: netip.MustParseAddrPort("10.1.0.5:1"), Dst: netip.MustParseAddrPort("10.2.0.9:2"), Protocol: 6},
+	}
+	key, _ := cfg.Rule.KeyOf(sum)
+	r.c.note(online.Finding{Key: key, Evidence: cfg.Rule.Evidence(sum), Alpha: true, Low: 5e9, High: 5e9}, r.now)
+	r.now = r.now.Add(cfg.Online.Hold)
+	r.c.sweepOver(t.Context())
+	if err := r.c.flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.heard(t, "alpha-unidentified")
+	r.c.sweepOver(t.Context())
+	r.heard(t, "alpha-over")
+	if n := len(r.c.watch.going); n != 0 {
+		t.Errorf("%d pairs are remembered after the end", n)
+	}
 }
 
 func TestFlowsOfPairsInForceAndOfCircuitsAreNoAlarm(t *testing.T) {
