@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -194,6 +195,44 @@ func TestARouterWithoutQueuesIsAskedForLess(t *testing.T) {
 	r := start(t, certs, s.Device)
 	if got := next(t, r.batches); len(got.GetCounters()) != 1 {
 		t.Errorf("counters %v", got.GetCounters())
+	}
+}
+
+// A stream that ran for days may end with NOT_FOUND when a port is taken out; the next one is asked for as much. One
+// that ends so before its sync_response has a path that the router does not know, though it sent some of the others.
+func TestAStreamThatRanRefusedNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		synced bool
+		second int // paths
+	}{"it ran": {true, len(paths)}, "it did not": {false, len(paths) - 1}} {
+		t.Run(name, func(t *testing.T) {
+			certs := gnmitest.NewCerts(t)
+			s := router(t, "wr", certs)
+			asked := make(chan int, 100)
+			answer := s.OnSubscribe
+			var ended atomic.Bool
+			s.OnSubscribe = func(list *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+				asked <- len(list.GetSubscription())
+				if ended.Swap(true) {
+					return answer(list, stream)
+				}
+				n := &gnmi.Notification{Timestamp: stamp, Update: []*gnmi.Update{update(octets, 5)}}
+				if err := stream.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: n}}); err != nil {
+					return err
+				}
+				if c.synced {
+					if err := stream.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_SyncResponse{SyncResponse: true}}); err != nil {
+						return err
+					}
+				}
+				return status.Error(codes.NotFound, "interface ge-er was removed")
+			}
+			s.Start(t)
+			start(t, certs, s.Device)
+			if first, second := next(t, asked), next(t, asked); first != len(paths) || second != c.second {
+				t.Errorf("subscribed to %d paths, then to %d; want %d and %d", first, second, len(paths), c.second)
+			}
+		})
 	}
 }
 

@@ -77,7 +77,8 @@ func (w *watcher) connect(ctx context.Context, arrived func()) error {
 	}
 	defer client.Close()
 	for n := len(paths); n > 0; n-- {
-		if err = w.follow(ctx, client, paths[:n], arrived); !refused(err) {
+		var ran bool
+		if ran, err = w.follow(ctx, client, paths[:n], arrived); ran || !refused(err) {
 			return err
 		}
 		w.c.deps.Log.WarnContext(ctx, "router does not offer all counters", "device", w.device.Name, "without", paths[n-1:], "error", err)
@@ -85,7 +86,8 @@ func (w *watcher) connect(ctx context.Context, arrived func()) error {
 	return err
 }
 
-// refused reports whether the router rejected the path as unknown, as opposed to being unreachable.
+// refused reports whether the router rejected a path as unknown, as opposed to being unreachable. Of a stream that ran
+// it says nothing: that ends so, too, when one of its ports goes.
 func refused(err error) bool {
 	switch status.Code(err) {
 	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound:
@@ -98,17 +100,19 @@ var errSilent = errors.New("the stream brings nothing any more")
 
 func silent(silence time.Duration) error { return fmt.Errorf("%w for %s", errSilent, silence) }
 
-// follow publishes samples until the stream ends or falls silent.
-func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []string, arrived func()) error {
+// follow publishes samples until the stream ends or falls silent. It reports whether the stream ran: whether the router
+// said with its sync_response that it had sent something of every path.
+func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []string, arrived func()) (ran bool, err error) {
 	sub, err := gnmiclient.Sample(w.c.cfg.Interval, list...)
 	if err != nil {
-		return err
+		return false, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	gathered := gather(ctx, w.c.silence, w.publish, cancel)
 	err = client.Subscribe(ctx, sub, func(r *gnmi.SubscribeResponse) error {
 		if r.GetUpdate() == nil {
+			ran = ran || r.GetSyncResponse()
 			return nil
 		}
 		arrived()
@@ -119,12 +123,12 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 		w.c.deps.Log.WarnContext(ctx, "the last counters of a stream are lost", "device", w.device.Name, "error", err)
 	}
 	if cause != nil {
-		return cause
+		return ran, cause
 	}
 	if err == nil {
-		return errors.New("the router ended the stream")
+		return ran, errors.New("the router ended the stream")
 	}
-	return err
+	return ran, err
 }
 
 func (w *watcher) decode(n *gnmi.Notification) []*telemetryv1.Counter {
