@@ -168,6 +168,40 @@ func TestARouterWhoseDatabaseDoesNotCome(t *testing.T) {
 	r.awaitEvent(t, "router-unreachable", "wr")
 }
 
+// A router that was hurried and is not done in time is there, and keeps its connection and its ports; where it cannot
+// be reached at all, a hurried reading finds that, too.
+func TestARouterThatWasHurriedMayBeSlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		get  func(ctx context.Context) error
+		gone bool
+	}{
+		"it is slow": {get: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		"it is gone": {get: func(context.Context) error { return status.Error(codes.Unavailable, "no route to host") }, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, seldom)
+			if err := r.read(t.Context(), regular); err != nil {
+				t.Fatal(err)
+			}
+			wr := r.router("wr")
+			client, ports := wr.client, len(wr.interfaces)
+			r.servers["wr"].OnGet = func(ctx context.Context, path string) error {
+				if path == pathInterfaces {
+					return c.get(ctx)
+				}
+				return nil
+			}
+			wr.readInterfaces(t.Context(), reading{of: everyone, timeout: 100 * time.Millisecond})
+			if gone := wr.err != nil; gone != c.gone || due(wr) == c.gone || (wr.client == client) == c.gone {
+				t.Errorf("after a hurried reading: %v, read again %v, its connection was kept %v", wr.err, due(wr), wr.client == client)
+			}
+			if len(wr.interfaces) != ports {
+				t.Errorf("%d ports, %d before", len(wr.interfaces), ports)
+			}
+		})
+	}
+}
+
 // A leader that stood back, so that another replica may try, does not take the lead again because a port has changed.
 func TestAChangeTakesNoLead(t *testing.T) {
 	s := etcd.Shared(t)

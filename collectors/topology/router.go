@@ -41,7 +41,8 @@ func newRouter(c *Component, d device.Device) *router {
 	return &router{c: c, device: d, wait: wait}
 }
 
-// readInterfaces reads port names and speeds from the router itself, the only source of them.
+// readInterfaces reads port names and speeds from the router itself, the only source of them. One that was hurried, and
+// is not done in time, is not gone: it keeps its ports until the next reading.
 func (r *router) readInterfaces(ctx context.Context, what reading) {
 	doc, err := r.get(ctx, pathInterfaces, what.timeout)
 	if err == nil {
@@ -49,6 +50,9 @@ func (r *router) readInterfaces(ctx context.Context, what reading) {
 		if ports, err = parseInterfaces(doc); err == nil {
 			r.interfaces = ports
 		}
+	}
+	if what.timeout != 0 && late(err) {
+		return
 	}
 	r.note(ctx, err)
 	if err == nil && what.listens && r.c.leads {
@@ -69,9 +73,10 @@ func (r *router) readTED(ctx context.Context, what reading) ([]topo.Snapshot, er
 	return parseTED(doc)
 }
 
-func unanswered(err error) bool {
-	code := status.Code(err)
-	return errors.Is(err, context.DeadlineExceeded) || code == codes.DeadlineExceeded || code == codes.Unavailable
+func unanswered(err error) bool { return late(err) || status.Code(err) == codes.Unavailable }
+
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
 
 func (r *router) get(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
