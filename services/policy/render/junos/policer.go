@@ -3,6 +3,8 @@ package junos
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/junosconf"
@@ -58,19 +60,34 @@ func (r *renderer) twoColours(p compile.Policer) {
 	r.set("%s logical-interface-policer", s) // one limit per interface for IPv4, IPv6 and all terms together
 	r.set("%s if-exceeding bandwidth-limit %s", s, junosconf.Quantity(uint64(p.Rate)))
 	r.set("%s if-exceeding burst-size-limit %s", s, junosconf.Quantity(uint64(p.Burst)))
-	switch e := p.Exceed; {
-	case e.Drop:
-		r.set("%s then discard", s)
-	case e.Queue != "":
-		r.set("%s then forwarding-class %s", s, owned(e.Queue))
-	case e.LossPriority != document.LossUnset:
-		r.set("%s then loss-priority %s", s, e.LossPriority)
-	case e.Mark != nil:
-		r.set("%s then loss-priority %s", s, red)
-		r.mark(field, p.Queue, red, *e.Mark)
-	default:
+	switch {
+	case p.Exceed == document.Action{}:
 		r.refuse(field, "it says nothing")
+	case p.Exceed.Drop:
+		r.set("%s then discard", s)
+	default:
+		r.exceeding(s, field, p)
 	}
+}
+
+// exceeding is what becomes of packets that are not dropped: another class, a colour, and with it a mark.
+func (r *renderer) exceeding(s, field string, p compile.Policer) {
+	e := p.Exceed
+	if e.Queue != "" {
+		r.set("%s then forwarding-class %s", s, owned(e.Queue))
+	}
+	loss := e.LossPriority
+	if e.Mark != nil && loss == document.LossUnset {
+		loss = red
+	}
+	if loss == document.LossUnset {
+		return
+	}
+	r.set("%s then loss-priority %s", s, loss)
+	if e.Mark != nil && loss == document.LossLow {
+		r.refuse(field+".loss_priority", "Junos marks through a loss priority, and packets within the rate are low as well; write another one")
+	}
+	r.coloured(field, rewrite{cmp.Or(e.Queue, p.Queue), loss.String()}, e)
 }
 
 // profiles are the policers of circuits that do more than count: a term counts by itself.
@@ -133,21 +150,34 @@ func (r *renderer) colour(field, queue string, colour document.LossPriority, a d
 	switch {
 	case a.Queue != "":
 		r.refuse(field+".queue", "Junos' three-color-policer moves no packets to another queue; leave peak_rate out")
-	case a.Mark != nil:
-		r.mark(field, queue, colour, *a.Mark)
-	case a.LossPriority != colour:
+	case a.LossPriority != colour && (a.LossPriority != document.LossUnset || a.Mark == nil):
 		r.refuse(field+".loss_priority", "Junos' three-color-policer gives %s here, and nothing else", colour)
+	default:
+		r.coloured(field, rewrite{queue, colour.String()}, a)
 	}
 }
 
-// mark: Junos' policers cannot write a DSCP. They give a loss priority, and a rewrite rule writes where packets leave.
-func (r *renderer) mark(field, queue string, loss document.LossPriority, to document.DSCP) {
-	if len(r.queue(queue).WRED) > 0 {
-		r.refuse(field+".mark", "Junos marks through a loss priority, which the wred of queue %s would act on", queue)
+// coloured notes what a colour stands for. Junos' policers cannot write a DSCP: they give a loss priority, and a
+// rewrite rule writes the DSCP where packets leave. A loss priority that the policy gives itself is meant for WRED.
+func (r *renderer) coloured(field string, at rewrite, a document.Action) {
+	if a.Mark == nil {
+		r.unmarked[at] = field
+		return
 	}
-	at := rewrite{queue, loss.String()}
-	if other, taken := r.rewrites[at]; taken && other != to {
-		r.refuse(field+".mark", "%s", fmt.Sprintf("another policer of queue %s marks with %d", queue, other))
+	if a.LossPriority == document.LossUnset && len(r.queue(at.queue).WRED) > 0 {
+		r.refuse(field+".mark", "Junos marks through a loss priority, which the wred of queue %s would act on", at.queue)
 	}
-	r.rewrites[at] = to
+	if other, taken := r.rewrites[at]; taken && other != *a.Mark {
+		r.refuse(field+".mark", "%s", fmt.Sprintf("another policer of queue %s marks with %d", at.queue, other))
+	}
+	r.rewrites[at] = *a.Mark
+}
+
+// colours that one policer has marked, and another one not, are the same to a rewrite rule.
+func (r *renderer) colours() {
+	for _, at := range slices.SortedFunc(maps.Keys(r.unmarked), rewrite.compare) {
+		if _, marked := r.rewrites[at]; marked {
+			r.refuse(r.unmarked[at]+".loss_priority", "on Junos, another policer has packets of loss priority %s in queue %s marked", at.loss, at.queue)
+		}
+	}
 }

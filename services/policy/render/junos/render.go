@@ -25,10 +25,11 @@ import (
 
 // Tree renders a plan.
 func Tree(p compile.RouterPlan) (*junosconf.Tree, error) {
-	r := &renderer{plan: p, tree: junosconf.New(), rewrites: map[rewrite]document.DSCP{}}
+	r := &renderer{plan: p, tree: junosconf.New(), rewrites: map[rewrite]document.DSCP{}, unmarked: map[rewrite]string{}}
 	r.classes()
 	r.schedulers()
 	r.policers()
+	r.colours()
 	r.profiles()
 	r.filters()
 	r.ports()
@@ -85,6 +86,8 @@ type renderer struct {
 	errs    []error
 	// rewrites are the DSCPs that policers give packets through a loss priority.
 	rewrites map[rewrite]document.DSCP
+	// unmarked are the fields that give packets a loss priority alone.
+	unmarked map[rewrite]string
 	// policer names the policer for a queue's packets, by interface.
 	policer map[string]map[string]policer
 	// profile names the policer of a circuit.

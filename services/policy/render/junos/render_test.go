@@ -64,6 +64,9 @@ func three(o document.Policer) document.Policer {
 	return o
 }
 
+// wred gives a queue drop profiles.
+func wred(q *document.Queue) { q.WRED = []document.DropProfile{{Min: 1, Max: 2, Probability: 3}} }
+
 func ptr[T any](v T) *T { return &v }
 
 var (
@@ -166,6 +169,21 @@ func TestEachFieldIsSaidInJunos(t *testing.T) {
 			"firewall policer te-lim then loss-priority high", cos + "rewrite-rules dscp te-p forwarding-class te-beta loss-priority high code-point 000001",
 			cos + "interfaces xe-0/0/1 unit 0 rewrite-rules dscp te-p", cos + "interfaces xe-0/0/1 unit 0 rewrite-rules dscp-ipv6 te-p",
 		}, nil},
+		{"a policer that moves packets and marks them", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha", Mark: ptr(document.DSCP(1))}})), []string{
+			"firewall policer te-lim then forwarding-class te-alpha", "firewall policer te-lim then loss-priority high", cos + "rewrite-rules dscp te-p forwarding-class te-alpha loss-priority high code-point 000001",
+		}, []string{cos + "rewrite-rules dscp te-p forwarding-class te-beta"}},
+		{"a policer that moves packets and colours them", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha", LossPriority: document.LossMediumLow}})), []string{
+			"firewall policer te-lim then forwarding-class te-alpha", "firewall policer te-lim then loss-priority medium-low",
+		}, []string{cos + "rewrite-rules"}},
+		{"a policer with all three, and WRED in the queue that it moves packets out of", plan(filter("edge", lbe), beta(wred), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha", LossPriority: document.LossMediumLow, Mark: ptr(document.DSCP(1))}})), []string{
+			"firewall policer te-lim then forwarding-class te-alpha", "firewall policer te-lim then loss-priority medium-low", cos + "rewrite-rules dscp te-p forwarding-class te-alpha loss-priority medium-low code-point 000001",
+		}, []string{cos + "rewrite-rules dscp te-p forwarding-class te-beta"}},
+		{"a colour that WRED is to act on, and a mark", plan(filter("edge", lbe), beta(wred), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossMediumLow, Mark: ptr(document.DSCP(1))}})), []string{
+			"firewall policer te-lim then loss-priority medium-low", cos + "rewrite-rules dscp te-p forwarding-class te-beta loss-priority medium-low code-point 000001",
+		}, nil},
+		{"three colours, one of them marked", plan(filter("edge", lbe), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossMediumHigh, Mark: ptr(document.DSCP(1))}, Violate: document.Action{LossPriority: document.LossHigh}}))), []string{
+			cos + "rewrite-rules dscp te-p forwarding-class te-beta loss-priority medium-high code-point 000001",
+		}, []string{cos + "rewrite-rules dscp te-p forwarding-class te-beta loss-priority high"}},
 		{"three colours", plan(filter("edge", lbe), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossMediumHigh}, Violate: document.Action{Drop: true}}))), []string{
 			"firewall three-color-policer te-lim two-rate color-blind", "firewall three-color-policer te-lim two-rate committed-information-rate 1g", "firewall three-color-policer te-lim two-rate peak-burst-size 62500",
 			"firewall three-color-policer te-lim action loss-priority high then discard", fw + "te-edge term class-lbe then three-color-policer two-rate te-lim",
@@ -258,7 +276,15 @@ func TestWhatJunosCannotSayIsRefusedByField(t *testing.T) {
 		{"a drop between the rates", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{Drop: true}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.drop: Junos' three-color-policer lets"},
 		{"another queue between the rates", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha"}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.queue: Junos' three-color-policer moves no"},
 		{"another colour than yellow", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossHigh}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.loss_priority: Junos' three-color-policer gives medium-high"},
-		{"a mark in a queue with WRED", plan(filter("edge", rule), beta(func(q *document.Queue) { q.WRED = []document.DropProfile{{Min: 1, Max: 2, Probability: 3}} }), policerOf(document.Policer{Queue: "beta", Exceed: mark})), "policers.lim.exceed.mark: Junos marks through a loss priority"},
+		{"a mark in a queue with WRED", plan(filter("edge", rule), beta(wred), policerOf(document.Policer{Queue: "beta", Exceed: mark})), "policers.lim.exceed.mark: Junos marks through a loss priority"},
+		{"a mark in another queue with WRED", plan(filter("edge", rule), alpha(wred), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha", Mark: mark.Mark}})), "policers.lim.exceed.mark: Junos marks through a loss priority"},
+		{"a mark of the colour that packets have anyway", plan(filter("edge", rule), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossLow, Mark: mark.Mark}})), "policers.lim.exceed.loss_priority: Junos marks through a loss priority, and packets within the rate are low"},
+		{"another colour than yellow, and a mark", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossLow, Mark: mark.Mark}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.loss_priority: Junos' three-color-policer gives medium-high"},
+		{"another colour than red, and a mark", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: mark, Violate: document.Action{LossPriority: document.LossLow, Mark: mark.Mark}}))), "policers.lim.violate.loss_priority: Junos' three-color-policer gives high"},
+		{"a colour that another policer marks", plan(filter("edge", rule), policerOf(document.Policer{Queue: "beta", Exceed: mark}), func(p *compile.RouterPlan) {
+			policerOf(document.Policer{Queue: "alpha", Exceed: document.Action{Queue: "beta", LossPriority: document.LossHigh}})(p)
+			p.Policers[1].Name = "other"
+		}), "policers.other.exceed.loss_priority: on Junos, another policer has packets of loss priority high in queue beta marked"},
 		{"a mark and no port", plan(filter("edge", rule), policerOf(document.Policer{Queue: "beta", Exceed: mark}), func(p *compile.RouterPlan) { p.Ports = nil }), "policers.exceed.mark: Junos marks where packets leave"},
 		{"an LSP to nowhere", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src}})), "redirect.lsp: an LSP carries IPv4 to a prefix"},
 		{"an LSP for IPv6", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Dst: dst6}})), "redirect.lsp: an LSP carries IPv4"},
