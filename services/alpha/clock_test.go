@@ -45,6 +45,9 @@ func TestWhenARunIsDue(t *testing.T) {
 		"but every hour at least":                                {clock(21, 9, 0), failed(40, clock(21, 9, 0)), true, failed(41, clock(21, 10, 0))},
 		"a clock set back forgets the pause":                     {clock(21, 2, 10), failed(3, clock(25, 9, 0)), true, failed(4, clock(21, 2, 50))},
 		"a clock set back forgets the nightly run in the future": {clock(20, 12, 0), schedule{last: clock(29, 2, 0), end: clock(29, 2, 0)}, false, schedule{last: clock(20, 12, 0), end: clock(20, 12, 0)}},
+		"a clock that is a minute behind that of who ran":        {clock(21, 1, 59), schedule{last: clock(21, 2, 0)}, false, schedule{last: clock(21, 2, 0)}},
+		"and has come to the time":                               {clock(21, 2, 0), schedule{last: clock(21, 2, 0).Add(4 * time.Second)}, false, schedule{last: clock(21, 2, 0).Add(4 * time.Second)}},
+		"a clock that was set back by more":                      {clock(21, 1, 59), schedule{last: clock(21, 2, 0).Add(time.Second)}, false, schedule{last: clock(21, 1, 59)}},
 		"and the next nightly run is the next time of day":       {clock(21, 2, 0), schedule{last: clock(20, 12, 0)}, true, schedule{last: clock(20, 12, 0), attempts: 1, nextAttempt: clock(21, 2, 5)}},
 		"a time that summer time skips comes an hour later": {
 			time.Date(2026, 3, 29, 3, 0, 0, 0, berlin), schedule{last: time.Date(2026, 3, 28, 2, 0, 0, 0, berlin)}, true,
@@ -57,6 +60,26 @@ func TestWhenARunIsDue(t *testing.T) {
 	}
 	if _, err := parseTimeOfDay("2 am"); err == nil {
 		t.Error(`"2 am" was accepted`)
+	}
+}
+
+// TestClocksThatDifferMakeOneRun: one replica runs, and the other's clock, which is 8 s behind, has yet to come to the
+// time.
+func TestClocksThatDifferMakeOneRun(t *testing.T) {
+	at := timeOfDay{2, 0}
+	two := time.Date(2026, 11, 10, 2, 0, 0, 0, time.UTC)
+	run, s := at.due(two.Add(time.Second), schedule{last: two.Add(-day), end: two.Add(-day)})
+	if !run {
+		t.Fatal("the first does not run")
+	}
+	s = s.done(two.Add(4 * time.Second))
+	for behind := two.Add(-3 * time.Second); behind.Before(two.Add(day - time.Minute)); behind = behind.Add(30 * time.Second) {
+		if run, s = at.due(behind, s); run {
+			t.Fatalf("the other runs again at %v", behind)
+		}
+	}
+	if run, _ = at.due(two.Add(day), s); !run {
+		t.Error("nobody runs the day after")
 	}
 }
 

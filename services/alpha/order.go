@@ -20,7 +20,7 @@ type order struct {
 	skipped time.Time
 }
 
-// skew is how much the clocks of a client and this service may differ.
+// skew is how much the clocks of a client and this service may differ, and those of two replicas.
 const skew = time.Minute
 
 // newOrder fills in what the request leaves open. end is up to when runs have judged before; zero: none has. The

@@ -55,13 +55,14 @@ func pause(attempts uint32) time.Duration {
 
 // due decides from wall-clock times only, so that it holds over suspended machines, restarts and clocks that are set: a
 // run is due if its time came after the last one was done, and again after a pause as long as none succeeded. One run
-// makes up for all missed ones. A last time in the future comes from a clock that ran ahead and was set back: it is
-// forgotten, and the next time of day is the next run. The new schedule has to be written before the run.
+// makes up for all missed ones. A last time in the future comes from a replica whose clock is ahead, up to skew, or
+// from a clock that ran ahead and was set back: that one is forgotten, and the next time of day is the next run. The
+// new schedule has to be written before the run.
 func (d timeOfDay) due(now time.Time, s schedule) (run bool, next schedule) {
 	if s.end.After(now) {
 		s.end = now
 	}
-	if s.last.IsZero() || s.last.After(now) {
+	if s.last.IsZero() || s.last.Sub(now) > skew {
 		return false, schedule{last: now, end: s.end}
 	}
 	wait := s.nextAttempt.After(now) && s.nextAttempt.Sub(now) <= longestWait
