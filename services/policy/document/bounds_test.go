@@ -37,6 +37,19 @@ redirect:
 	}
 }
 
+// Scheduler policies of routers are te-POLICY and te-POLICY-SHARE, te-police-NUMBER and te-profile-CIRCUIT.
+func TestAPolicyHasNotTheNameOfPolicers(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"police": false, "police-1": false, "police-12": false, "profile": false, "profile-x": false, "profile-x-5": false,
+		"police-1-a": true, "police-a": true, "polices": true, "policers": true, "profiles": true, "a-profile-x": true, "a-police-1": true,
+	} {
+		_, problems := Parse("p.yaml", "policy: "+name+"\nqueues:\n  - {name: a, id: 0, weight: 100, buffer: 100, priority: low, default: true}\n")
+		if refused := strings.Contains(fmt.Sprint(Join(problems)), "would be the name of policers"); refused == ok {
+			t.Errorf("%s: %v", name, Join(problems))
+		}
+	}
+}
+
 func TestTheMostLSPsByHand(t *testing.T) {
 	text := `policy: p
 queues:

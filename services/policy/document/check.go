@@ -21,7 +21,7 @@ const (
 // check holds the rules about more than one field.
 func (r *reader) check(p *Policy) {
 	r.crossed = map[Guard]bool{}
-	r.checkNameUpTo(MaxPolicyName, "policy", p.Name, "hntes-two-queue")
+	r.checkPolicyName(p.Name)
 	r.checkQueues(p)
 	r.checkDropProfiles(p)
 	r.checkClasses(p)
@@ -34,6 +34,17 @@ func (r *reader) check(p *Policy) {
 	}
 	r.checkFilled(p)
 	r.checkForce(p)
+}
+
+// ofOthers are names that would be, on a router, those of the sets of policers of a port and of circuits' profiles:
+// scheduler policies are named after the policy, and after it and a share where a port is split.
+var ofOthers = regexp.MustCompile(`^(police(-[0-9]+)?|profile(-.*)?)$`)
+
+func (r *reader) checkPolicyName(name string) {
+	r.checkNameUpTo(MaxPolicyName, "policy", name, "hntes-two-queue")
+	if ofOthers.MatchString(name) {
+		r.problem("policy", fmt.Sprintf("policy: %q would be the name of policers on routers", name), "write another one, such as hntes-two-queue")
+	}
 }
 
 func (r *reader) checkName(path, name, example string) { r.checkNameUpTo(MaxName, path, name, example) }
