@@ -30,18 +30,19 @@ func (s *Store) setPending(p *pending) {
 	}
 	s.pending = p
 	if p != nil && !s.stopped {
-		s.disarm = s.cfg.After(time.Until(p.Deadline), func() { s.expire(p.ID) })
+		s.disarm = s.cfg.After(time.Until(p.Deadline), func() { s.expire(p) })
 	}
 }
 
-// expire rolls back a commit that was not confirmed in time.
-func (s *Store) expire(id string) {
+// expire rolls back a commit that was not confirmed in time. A timer that has run off cannot be stopped any more: while
+// it waits for its turn, the commit may get another time, which is another wait.
+func (s *Store) expire(p *pending) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if have := s.PendingID(); have != id || s.isStopped() {
+	if !s.waits(p) {
 		return
 	}
-	s.engine.Log.Warn("commit was not confirmed in time; rolling back", "commit", id)
+	s.engine.Log.Warn("commit was not confirmed in time; rolling back", "commit", p.ID)
 	s.rollback(context.Background())
 }
 
@@ -155,10 +156,11 @@ func (s *Store) keepLate() {
 	}
 }
 
-func (s *Store) isStopped() bool {
+// waits reports whether this is the wait for a confirmation that is under way.
+func (s *Store) waits(p *pending) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stopped
+	return s.pending == p && !s.stopped
 }
 
 // Stop stops the timer of a waiting commit; the next start rolls it back.
