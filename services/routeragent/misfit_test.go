@@ -25,8 +25,7 @@ func (x *target) show() {
 	x.router.In("ip", "link", "set", "ge-b", "up")
 }
 
-// After a start without one port the running configuration has no plan. A Set that fails then must not
-// "return" to none, which would take away everything of ours on the ports that are there.
+// After a start without one port a Set that fails returns to what the ports have that are there.
 func TestAFailedSetAfterAStartWithoutAPortLeavesTheOthersAlone(t *testing.T) {
 	x := newTarget(t)
 	wantCode(t, x.set(x.noLSP(hntes("95"))), codes.OK)

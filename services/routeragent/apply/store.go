@@ -46,7 +46,8 @@ type Store struct {
 	mu      sync.Mutex // guards what follows
 	running *tree.Node // never changed in place
 	plan    intent.Plan
-	// misfit is why the running configuration has no plan, such as a port that is missing; nil if it has one.
+	// misfit is why the running configuration has no plan, such as a circuit on a port that the router itself has come
+	// to need; nil if it has one.
 	// Then nothing may be converged to: the empty plan would take away everything.
 	misfit  error
 	pending *pending
@@ -94,8 +95,8 @@ func (s *Store) Recover(ctx context.Context) error {
 		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
 		r = record{Config: r.Pending.Config, IDs: r.Pending.IDs}
 	}
-	// The configuration is kept although the router may not take it yet: FRR may be starting, or an interface be
-	// missing.
+	// The configuration is kept although the router may not take all of it yet: FRR may be starting, or an interface
+	// be missing.
 	s.restore(ctx, r.Config, r.IDs)
 	s.keep() // a start from the journal as it is comes here again
 	return nil
@@ -218,16 +219,15 @@ func (s *Store) judge(candidate *tree.Node, ids intent.IDs) (*tree.Node, intent.
 	return candidate, plan, err
 }
 
-// refuseToLeaveOut refuses what a change would ask for in vain. What the running configuration lacks already is no
-// reason to refuse a change of something else.
+// refuseToLeaveOut refuses what a change would ask for in vain: an interface that is not there, and what the running
+// configuration has of a port whose speed is unknown. What it lacks of such a port already is no reason to refuse a
+// change of something else.
 func (s *Store) refuseToLeaveOut(next intent.Plan) error {
-	if s.fits() != nil {
-		return nil // the running configuration has no plan to compare with
-	}
+	fits := s.fits() == nil // else the running configuration has no plan to compare with
 	_, running := s.Running()
 	for _, path := range slices.Sorted(maps.Keys(next.LeftOut)) {
-		if running.LeftOut[path] == nil {
-			return next.LeftOut[path]
+		if err := next.LeftOut[path]; intent.Absent(err) || fits && running.LeftOut[path] == nil {
+			return err
 		}
 	}
 	return nil

@@ -38,6 +38,9 @@ func (c *compiler) readCircuits() error {
 			}
 			taken[once.key] = k.Name
 		}
+		if _, there := c.hardware(k.Port); !there {
+			continue
+		}
 		c.circuits = append(c.circuits, k)
 		c.circuitAts = append(c.circuitAts, at)
 	}
@@ -93,8 +96,8 @@ func (c *compiler) readCircuit(ni view) (k kernel.Circuit, at CircuitAt, err err
 	return k, at, nil
 }
 
-// readLocal reads port and VLAN. Without a VLAN the circuit takes all frames without a tag, so the router would be cut
-// off from a port that it needs.
+// readLocal reads port and VLAN; a circuit whose port is gone is left out. Without a VLAN the circuit takes all frames
+// without a tag, so the router would be cut off from a port that it needs.
 func (c *compiler) readLocal(end view, k *kernel.Circuit) error {
 	if end.at("remote").exists() {
 		return invalid(end.path+"/remote", "exists only when type is REMOTE")
@@ -102,14 +105,18 @@ func (c *compiler) readLocal(end view, k *kernel.Circuit) error {
 	k.Port = end.text("local", "config", "interface")
 	path := end.path + "/local/config/interface"
 	port, ok := c.hardware(k.Port)
+	vlan, _ := end.number("local", "config", "vlan-id")
+	k.VLAN = int(vlan)
 	switch {
-	case !ok || k.Port == kernel.Overlay:
-		return invalid(path, "this router has no interface %q", k.Port)
+	case k.Port == kernel.Overlay:
+		return invalid(path, "%s is not a port", k.Port)
+	case !ok:
+		c.leftOut[path] = absent(path, k.Port)
+		return nil
 	case port.Loopback:
 		return invalid(path, "%s is a loopback", k.Port)
 	}
-	vlan, _ := end.number("local", "config", "vlan-id")
-	if k.VLAN = int(vlan); vlan > 0 || port.RouterUses == nil {
+	if vlan > 0 || port.RouterUses == nil {
 		return nil
 	}
 	use, err := port.RouterUses()

@@ -75,7 +75,7 @@ func TestACircuitThatCannotBeIsRefused(t *testing.T) {
 		"port and VLAN are those":  {circuit, second(`:7,`, `:8,`, "198.18.0.2", "198.18.0.4")},
 		"circuit-identifier are":   {circuit, second(`:100`, `:101`, "198.18.0.2", "198.18.0.4")},
 		"local-system are those":   {circuit, second(`:100`, `:101`, `:7,`, `:8,`)},
-		"no interface \"ge-z\"":    {second("ge-a", "ge-z")},
+		"is not a port":            {second("ge-a", kernel.Overlay)},
 		"lo is a loopback":         {second("ge-a", "lo")},
 		"needs a vlan-id":          {second("ge-a", "ge-core", vlan100, "")},
 		"it has just gone":         {second("ge-a", "ge-gone", vlan100, "")},

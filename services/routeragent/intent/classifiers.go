@@ -3,6 +3,7 @@ package intent
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -29,10 +30,7 @@ func (c *compiler) readClassifiers() error {
 		if len(bound) == 0 {
 			continue
 		}
-		name, _, err := c.boundInterface(e)
-		if err != nil {
-			return err
-		}
+		name, _, gone := c.boundInterface(e)
 		if _, twice := c.bindings[name]; twice {
 			return invalid(e.path+"/input/classifiers", "interface %s has a forwarding policy or classifiers already; OpenConfig allows one or the other", name)
 		}
@@ -47,9 +45,20 @@ func (c *compiler) readClassifiers() error {
 		if err := checkLimits(e.path+"/input/classifiers", c.ofPorts[policy]); err != nil {
 			return err
 		}
+		if gone != nil {
+			c.leaveOutClassifiers(e, policy, gone)
+			continue
+		}
 		c.portIDs[name], c.bindings[name] = e.text("interface-id"), policy
 	}
 	return nil
+}
+
+// leaveOutClassifiers forgets the classifiers of an interface that is gone, but for their counters' numbers.
+func (c *compiler) leaveOutClassifiers(e view, policy string, gone error) {
+	c.leftOut[e.path+"/input/classifiers"] = gone
+	delete(c.ofPorts, policy)
+	maps.DeleteFunc(c.terms, func(id TermID, _ int) bool { return id.Interface == e.text("interface-id") })
 }
 
 func (c *compiler) boundClassifier(port string, b view) ([]kernel.Rule, error) {

@@ -87,8 +87,8 @@ type Plan struct {
 	// RulePolicers are the numbers of the policers that rules name, by scheduler policy and the sequence of its
 	// scheduler.
 	RulePolicers map[RuleID]int
-	// LeftOut are schedulers and policers of ports whose speed is unknown, by path: they cannot be computed, and all
-	// else is in the plan.
+	// LeftOut is what a port lacks that is not there, or whose speed is unknown, by path: the router cannot have it
+	// now, and all else is in the plan.
 	LeftOut map[string]error
 }
 
@@ -115,12 +115,24 @@ type Error struct {
 	Reason string
 	// Unsupported is true for valid OpenConfig that this agent does not implement.
 	Unsupported bool
+	// Absent is true for an interface that the router does not have.
+	Absent bool
 }
 
 func (e *Error) Error() string { return e.Path + ": " + e.Reason }
 
 func invalid(path, format string, args ...any) error {
 	return &Error{Path: path, Reason: fmt.Sprintf(format, args...)}
+}
+
+func absent(path, name string) error {
+	return &Error{Path: path, Reason: fmt.Sprintf("this router has no interface %q", name), Absent: true}
+}
+
+// Absent reports whether an error is about an interface that the router does not have.
+func Absent(err error) bool {
+	e, is := errors.AsType[*Error](err)
+	return is && e.Absent
 }
 
 func unsupported(path, format string, args ...any) error {
@@ -151,7 +163,7 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 	if err := checkSupported(config, m.config); err != nil {
 		return Plan{}, err
 	}
-	c := &compiler{root: view{node: config}, hardware: hardware, ids: newAllocator(previous), leftOut: map[string]error{}}
+	c := &compiler{root: view{node: config}, hardware: once(hardware), ids: newAllocator(previous), leftOut: map[string]error{}}
 	steps := []func() error{
 		c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings,
 		c.readPolicers, c.readRulePolicers, c.readCircuits,
@@ -163,6 +175,23 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 	}
 	m.config, m.last = config, c
 	return c.plan(), nil
+}
+
+// once asks for each interface once: one that comes or goes meanwhile is there for the whole plan, or not at all.
+func once(hardware Hardware) Hardware {
+	type answer struct {
+		Interface
+		is bool
+	}
+	known := map[string]answer{}
+	return func(name string) (Interface, bool) {
+		a, asked := known[name]
+		if !asked {
+			a.Interface, a.is = hardware(name)
+			known[name] = a
+		}
+		return a.Interface, a.is
+	}
 }
 
 // policiesAfter reuses the policies of the last configuration if every node they are read from is the same.

@@ -151,7 +151,6 @@ func TestRefusals(t *testing.T) {
 		path        string
 		unsupported bool
 	}{
-		{"an interface the router does not have", []string{`"interface":"ge-b"`, `"interface":"ge-z"`}, "/qos/interfaces", false},
 		{"a queue without a share", []string{`,"weight":"5"`, ``}, "/weight", false},
 		{"excess shared equally by some schedulers only", []string{`"te-qos-ext:priority-level":"MEDIUM_LOW"`, `"te-qos-ext:priority-level":"MEDIUM_LOW","te-qos-ext:excess-sharing":"EQUAL"`}, "/scheduler-policy[name=te-2q]", false},
 		{"a shaper without a rate", []string{`"sequence":2,`, `"sequence":2,"type":"openconfig-qos-types:ONE_RATE_TWO_COLOR",`, `{"config":{"sequence":2`, `{"one-rate-two-color":{"config":{"queuing-behavior":"openconfig-qos-types:SHAPE"}},"config":{"sequence":2`}, "/one-rate-two-color", false},

@@ -32,10 +32,7 @@ func (c *compiler) readPolicers() error {
 			continue
 		}
 		where := e.path + "/input/scheduler-policy/config/name"
-		port, in, err := c.boundInterface(e)
-		if err != nil {
-			return err
-		}
+		port, in, gone := c.boundInterface(e)
 		policy, ok := c.policerPolicies[name]
 		if !ok {
 			return unsupported(where, "policy %s does not police; only policers are implemented at input", name)
@@ -43,8 +40,11 @@ func (c *compiler) readPolicers() error {
 		if _, twice := c.policers[port]; twice {
 			return invalid(e.path, "interface %s has policers already", port)
 		}
-		if in.Speed == 0 && ofSpeed(policy) {
-			c.leaveOut(e.path+"/input", port)
+		if gone == nil && in.Speed == 0 && ofSpeed(policy) {
+			gone = unknownSpeed(e.path+"/input", port)
+		}
+		if gone != nil {
+			c.leftOut[e.path+"/input"] = gone
 			continue
 		}
 		if err := c.readPolicersOf(e.text("interface-id"), port, in.Speed, policy); err != nil {

@@ -176,15 +176,16 @@ func (c *compiler) readBindings() error {
 		if policy == "" {
 			continue
 		}
-		name, _, err := c.boundInterface(e)
-		if err != nil {
-			return err
-		}
+		name, _, gone := c.boundInterface(e)
 		if _, ok := c.policies[policy]; !ok {
 			return invalid(e.path+"/config/apply-forwarding-policy", "policy %q has no rules", policy)
 		}
 		if _, twice := c.bindings[name]; twice {
 			return invalid(e.path, "interface %s has a policy already", name)
+		}
+		if gone != nil {
+			c.leftOut[e.path] = gone
+			continue
 		}
 		c.bindings[name] = policy
 	}

@@ -19,10 +19,7 @@ func (c *compiler) readPorts() error {
 			}
 			continue
 		}
-		name, out, err := c.boundInterface(e)
-		if err != nil {
-			return err
-		}
+		name, out, gone := c.boundInterface(e)
 		if _, twice := c.ports[name]; twice {
 			return invalid(e.path, "interface %s has a scheduler already", name)
 		}
@@ -34,8 +31,11 @@ func (c *compiler) readPorts() error {
 		if err != nil {
 			return err
 		}
-		if out.Speed == 0 {
-			c.leaveOut(e.path+"/output", name)
+		if gone == nil && out.Speed == 0 {
+			gone = unknownSpeed(e.path+"/output", name)
+		}
+		if gone != nil {
+			c.leftOut[e.path+"/output"] = gone
 			continue
 		}
 		c.ports[name] = port
@@ -51,19 +51,21 @@ func interfaceName(e view) string {
 	return e.text("interface-id")
 }
 
-// leaveOut notes what a port would have if its speed were known. Its IDs are allocated, and stay when it is.
-func (c *compiler) leaveOut(path, port string) {
-	c.leftOut[path] = invalid(path, "the port speed of interface %s is unknown; give it in agent.yaml under interfaces", port)
+// unknownSpeed is why a port has not what is computed of its speed.
+func unknownSpeed(path, port string) error {
+	return invalid(path, "the port speed of interface %s is unknown; give it in agent.yaml under interfaces", port)
 }
 
-// boundInterface finds the interface that an entry is bound to.
-func (c *compiler) boundInterface(e view) (string, Interface, error) {
-	name := interfaceName(e)
+// boundInterface finds the interface that an entry is bound to. One that was there when the configuration was accepted
+// may be gone now: what is bound to it is left out then, and nothing else. Its IDs are allocated, and stay when it
+// comes.
+func (c *compiler) boundInterface(e view) (name string, i Interface, gone error) {
+	name = interfaceName(e)
 	i, ok := c.hardware(name)
 	if !ok {
-		return name, i, invalid(e.path, "this router has no interface %s", name)
+		gone = absent(e.path, name)
 	}
-	return name, i, nil
+	return name, i, gone
 }
 
 // buffers reads the dedicated buffers of the port's profile, bytes by queue.

@@ -66,12 +66,13 @@ func newLink(a *netlink.LinkAttrs, addrs []netip.Prefix) Link {
 	return l
 }
 
-// HasLink reports whether an interface exists, and whether it is a loopback.
+// HasLink reports whether an interface exists, and whether it is a loopback. Where the kernel does not tell, it exists:
+// what is bound to an interface that is gone is removed.
 func (k *Kernel) HasLink(name string) (has, loopback bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l, err := k.conn.LinkByName(name)
-	return err == nil, err == nil && l.Attrs().RawFlags&unix.IFF_LOOPBACK != 0
+	return !noLink(err), err == nil && l.Attrs().RawFlags&unix.IFF_LOOPBACK != 0
 }
 
 // RouterUses tells what the router itself needs an interface for, without which it may lose its neighbours: an
