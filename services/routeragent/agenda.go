@@ -45,6 +45,12 @@ func (a *agenda) due() time.Time {
 	return earlier(a.next, later(a.open, settled))
 }
 
+// early reports whether there is a change to look at before the look that is due anyway.
+func (a *agenda) early(now time.Time) bool { return a.changed() && now.Before(a.next) }
+
+// pass ends changes that concern nothing, and leaves the next look where it was.
+func (a *agenda) pass() { a.first, a.last = time.Time{}, time.Time{} }
+
 // looked ends what there was to look at, and sets when to look again: soon, and then less and less soon, while looks
 // fail.
 func (a *agenda) looked(now time.Time, ok bool) {

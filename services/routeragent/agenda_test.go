@@ -57,6 +57,28 @@ func TestTheNextLookWaitsUntilChangesAreOver(t *testing.T) {
 	}
 }
 
+// Changes that concern nothing are over without a look, and put off none.
+func TestChangesThatConcernNothingPutOffNoLook(t *testing.T) {
+	start := time.Unix(1000, 0)
+	a := agenda{next: start.Add(inspect)}
+	for at := start; at.Before(start.Add(inspect - quiet)); at = at.Add(settle) {
+		a.change(at)
+		if !a.early(at.Add(quiet)) {
+			t.Errorf("the changes at %s are not early", at.Sub(start))
+		}
+		if a.pass(); a.changed() || !a.due().Equal(start.Add(inspect)) {
+			t.Errorf("after the changes at %s looks at %s", at.Sub(start), a.due().Sub(start))
+		}
+	}
+	a.change(start.Add(inspect))
+	if a.early(start.Add(inspect)) {
+		t.Error("a look that is due is early")
+	}
+	if a.pass(); a.early(start) {
+		t.Error("without a change a look is early")
+	}
+}
+
 // While looks fail, changes bring the next one no nearer than 15 s after the last: what is missing may be missing for
 // ever, and routes change all the time.
 func TestChangesDoNotEndTheWaitAfterLooksThatFailed(t *testing.T) {

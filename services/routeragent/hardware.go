@@ -1,6 +1,7 @@
 package routeragent
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,14 +20,14 @@ func (a *Agent) hardware(name string) (intent.Interface, bool) {
 	given := a.cfg.Interfaces[name]
 	i := intent.Interface{Speed: given.Speed, Buffer: given.Buffer, Loopback: loopback, RouterUses: func() (string, error) { return a.kernel.RouterUses(name) }}
 	if i.Speed == 0 {
-		i.Speed = driverSpeed(name)
+		i.Speed = driverSpeed(cmp.Or(a.deps.Drivers, "/sys/class/net"), name)
 	}
 	return i, true
 }
 
 // driverSpeed is ethtool's speed in bit/s; 0 if the driver does not know, as of a port without a carrier.
-func driverSpeed(name string) uint64 {
-	raw, err := os.ReadFile(filepath.Join("/sys/class/net", name, "speed"))
+func driverSpeed(drivers, name string) uint64 {
+	raw, err := os.ReadFile(filepath.Join(drivers, name, "speed"))
 	if err != nil {
 		return 0
 	}

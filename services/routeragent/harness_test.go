@@ -44,7 +44,9 @@ type target struct {
 	lsps   *plainLSPs
 	// clock times the roll-back of commits; nil: the machine's.
 	clock *clock
-	log   *logBook
+	// drivers is where the agent finds the speeds of ports; empty: the machine's.
+	drivers string
+	log     *logBook
 	// registry takes the metrics; nil: nobody does.
 	registry *prometheus.Registry
 }
@@ -75,7 +77,7 @@ func (x *target) start() {
 		x.Fatal(err)
 	}
 	x.addr = l.Addr().String()
-	deps := routeragent.Dependencies{Log: slog.New(slog.NewTextHandler(x.log, nil)), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps}
+	deps := routeragent.Dependencies{Log: slog.New(slog.NewTextHandler(x.log, nil)), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps, Drivers: x.drivers}
 	if x.registry != nil {
 		deps.Registerer, deps.Gatherer = x.registry, x.registry
 	}

@@ -55,6 +55,8 @@ type Dependencies struct {
 	LSPs apply.LSPs
 	// After times the roll-back of a commit that is not confirmed; nil: by the clock.
 	After func(d time.Duration, f func()) (stop func())
+	// Drivers is the folder where the kernel shows what drivers report of interfaces; empty: /sys/class/net.
+	Drivers string
 }
 
 // Agent is a running target.
@@ -185,8 +187,8 @@ func (a *Agent) self() state.Agent {
 }
 
 // watch tells subscribers of changes of links and routes, resolves LSPs again after
-// them (adjacency labels change when a link comes back), and repairs our objects
-// that another program changed.
+// them (adjacency labels change when a link comes back), computes again what depends on ports that changed, and repairs
+// our objects that another program changed.
 func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 	todo := agenda{next: time.Now().Add(inspect)}
 	timer := time.NewTimer(inspect)
@@ -207,14 +209,22 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 				events = a.rewatch(ctx)
 			}
 			a.wake.Send()
-			if a.store.HasTunnels() || a.store.Drift() != nil {
-				todo.change(time.Now())
-			}
+			todo.change(time.Now())
 		case <-timer.C:
+			if todo.early(time.Now()) && a.unconcerned() {
+				todo.pass()
+				continue
+			}
 			ok := a.look(ctx, todo.changed())
 			todo.looked(time.Now(), ok)
 		}
 	}
+}
+
+// unconcerned reports whether changes of links and routes are none for the configuration: without LSPs, only ports that
+// come, go or negotiate another speed are.
+func (a *Agent) unconcerned() bool {
+	return !a.store.HasTunnels() && a.store.Drift() == nil && a.store.Outdated() == nil
 }
 
 // look compares the router with its configuration, repairs it, and reports whether it is right now. After a change of

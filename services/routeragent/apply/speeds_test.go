@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,5 +200,34 @@ func TestSpeedsThatCannotBeReadKeepNoAgentFromStarting(t *testing.T) {
 				t.Errorf("the file is %q, %v, and aside is %q", is, err, aside)
 			}
 		})
+	}
+}
+
+// A port that negotiates another speed has its queues in that, changed in place; while speeds stay, nothing is touched.
+func TestAPortThatNegotiatesAnotherSpeedIsFound(t *testing.T) {
+	d := newDark(t)
+	if err := d.edit("15", nil); err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	d.store.engine.Kernel.Fault = func(step string) error { steps = append(steps, step); return nil }
+	look := func() error { return errors.Join(d.store.Check(t.Context()), d.store.Reconcile(t.Context())) }
+	if err := look(); err != nil || len(steps) > 0 {
+		t.Errorf("nothing has changed: %v, steps %q", err, steps)
+	}
+	d.speed = 10e6
+	if err := d.store.Check(t.Context()); err == nil || d.store.Drift() == nil || !strings.Contains(err.Error(), "ge-b") {
+		t.Errorf("the check of a port with another speed: %v, drift %v", err, d.store.Drift())
+	}
+	if err := d.store.Reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+	d.wantRate("ge-b", "7500Kbit")
+	if want := []string{"change scheduler of ge-b"}; !slices.Equal(steps, want) {
+		t.Errorf("steps %q, want %q", steps, want)
+	}
+	d.speed = 0 // without a carrier it keeps the last one
+	if err := look(); err != nil || len(steps) > 1 {
+		t.Errorf("nothing has changed but the carrier: %v, steps %q", err, steps)
 	}
 }

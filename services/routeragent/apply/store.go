@@ -112,7 +112,7 @@ func (s *Store) recompile(config *tree.Node, ids intent.IDs) (intent.Plan, error
 	return plan, nil
 }
 
-// setPlan replaces the plan of the running configuration, because speeds of ports have changed.
+// setPlan replaces the plan of the running configuration, because ports have come, gone or changed their speeds.
 func (s *Store) setPlan(plan intent.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,12 +310,22 @@ func (s *Store) Reconcile(ctx context.Context) error {
 func (s *Store) Check(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	_, plan := s.Running()
-	err := s.engine.Check(ctx, plan)
+	err := s.Outdated()
+	if err == nil {
+		_, plan := s.Running()
+		err = s.engine.Check(ctx, plan)
+	}
 	if err != nil {
 		s.setDrift(err)
 	}
 	return err
+}
+
+// Outdated names a port that is not as it was when the running configuration was compiled, such as one that has
+// negotiated another speed: the kernel may be as the plan says, and the plan be wrong.
+func (s *Store) Outdated() error {
+	_, plan := s.Running()
+	return plan.Outdated(s.Hardware)
 }
 
 // HasTunnels reports whether the running configuration needs FRR.

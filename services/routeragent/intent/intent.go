@@ -90,6 +90,8 @@ type Plan struct {
 	// LeftOut is what a port lacks that is not there, or whose speed is unknown, by path: the router cannot have it
 	// now, and all else is in the plan.
 	LeftOut map[string]error
+	// Seen are the interfaces that it was compiled with.
+	Seen map[string]Seen
 }
 
 // Lacks is what was left out of the plan; nil if nothing was.
@@ -163,7 +165,8 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 	if err := checkSupported(config, m.config); err != nil {
 		return Plan{}, err
 	}
-	c := &compiler{root: view{node: config}, hardware: once(hardware), ids: newAllocator(previous), leftOut: map[string]error{}}
+	seen := map[string]Seen{}
+	c := &compiler{root: view{node: config}, hardware: once(hardware, seen), seen: seen, ids: newAllocator(previous), leftOut: map[string]error{}}
 	steps := []func() error{
 		c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings,
 		c.readPolicers, c.readRulePolicers, c.readCircuits,
@@ -175,23 +178,6 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 	}
 	m.config, m.last = config, c
 	return c.plan(), nil
-}
-
-// once asks for each interface once: one that comes or goes meanwhile is there for the whole plan, or not at all.
-func once(hardware Hardware) Hardware {
-	type answer struct {
-		Interface
-		is bool
-	}
-	known := map[string]answer{}
-	return func(name string) (Interface, bool) {
-		a, asked := known[name]
-		if !asked {
-			a.Interface, a.is = hardware(name)
-			known[name] = a
-		}
-		return a.Interface, a.is
-	}
 }
 
 // policiesAfter reuses the policies of the last configuration if every node they are read from is the same.
@@ -252,6 +238,7 @@ type compiler struct {
 	circuits   []kernel.Circuit
 	circuitAts []CircuitAt
 	leftOut    map[string]error
+	seen       map[string]Seen
 	// before and after reading the policies.
 	before, after IDs
 }
@@ -260,6 +247,7 @@ func (c *compiler) plan() Plan {
 	p := Plan{
 		Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, RulePolicers: c.meters,
 		PortIDs: c.portIDs, Circuits: c.circuitAts, Sets: c.setsAt, LeftOut: c.leftOut,
+		Seen: c.seen,
 	}
 	p.Kernel = kernel.Spec{
 		Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers, RulePolicers: c.rulePolicers,

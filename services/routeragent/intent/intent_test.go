@@ -61,7 +61,7 @@ func config(t *testing.T, replace ...string) *tree.Node {
 	return n
 }
 
-var comparers = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
+var comparers = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Plan{}, "Seen")}
 
 func TestHNTESCompilesToTwoQueuesOneRuleOneLSP(t *testing.T) {
 	got, err := Compile(config(t), hardware, IDs{})
