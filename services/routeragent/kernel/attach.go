@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -94,6 +95,30 @@ func (c *classifier) ensureClsact(name string, l netlink.Link) error {
 		}
 		return c.kernel.conn.batch(newQdisc(l.Attrs().Index, clsactHdl, clsactID, "clsact", nil))
 	})
+}
+
+// forgetGone removes the entries of interfaces that are gone. Their programs went with them, and an interface that is
+// made again has another index: the map would be full one day. It is emptied before it is written, so that one that is
+// full already has room.
+func (c *classifier) forgetGone() error {
+	have, err := bpfmap.All[uint32, bpf.ClassifierPort](c.obj.Ports)
+	if err != nil {
+		return fmt.Errorf("list interfaces of the classifier: %w", err)
+	}
+	for index := range have {
+		_, err := c.kernel.conn.LinkByIndex(int(index))
+		switch {
+		case err == nil:
+			continue
+		case !noLink(err):
+			return fmt.Errorf("interface %d: %w", index, err)
+		}
+		err = c.kernel.step(fmt.Sprintf("forget interface %d", index), func() error { c.forget(index); return nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *classifier) detach(name string) error {

@@ -119,6 +119,9 @@ func (c *classifier) ensure(s Spec) error {
 	if err := c.ensureCircuits(s); err != nil {
 		return err
 	}
+	if err := c.forgetGone(); err != nil {
+		return err
+	}
 	for _, name := range names {
 		if err := c.ensurePolicers(name, s.Policers[name]); err != nil {
 			return err
