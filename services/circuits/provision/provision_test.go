@@ -115,6 +115,36 @@ func TestWhoAsksTogether(t *testing.T) {
 	}
 }
 
+// A clock that is set back, or another replica's that was ahead, keeps no circuit on routers, and none off them. Where
+// clocks differ by less than a pause, the pause holds.
+func TestAClockThatIsSetBackDelaysNoChangeSet(t *testing.T) {
+	const now = 10_000
+	ended, _ := life.Next(life.Circuit{State: life.Active, Start: 100, End: 20_000, Work: life.Installs, Attempt: 1, Verified: 1}, life.Event{Kind: life.Release, By: "ann"})
+	settled := Circuit{ID: "c", Life: ended, Traffic: true, Change: "circuit c, 1", ChangeAttempt: 1, Tries: 1, Settled: 1}
+	undone := settled
+	undone.Tries = 4 // three times since: it waits for 4 s
+	for name, c := range map[string]struct {
+		circuit Circuit
+		asked   int64
+		want    int
+	}{
+		"it was installed, and the clock is set back by an hour": {settled, now + 3600, 1},
+		"by a second": {settled, now + 1, 1},
+		"it was undone, and the clock is set back by an hour": {undone, now + 3600, 1},
+		"a second more than the pause":                        {undone, now + 5, 1},
+		"as much as the pause":                                {undone, now + 4, 0},
+		"a clock that is a little ahead":                      {undone, now + 1, 0},
+		"it was undone just now":                              {undone, now, 0},
+		"the pause is not over":                               {undone, now - 3, 0},
+		"the pause is over":                                   {undone, now - 4, 1},
+	} {
+		c.circuit.Asked = c.asked
+		if got := Batch([]Circuit{c.circuit}, now, false); len(got) != c.want {
+			t.Errorf("%s: %d request a change set, want %d", name, len(got), c.want)
+		}
+	}
+}
+
 func TestUnderWay(t *testing.T) {
 	for state := range pushv1.State_name {
 		cs := &pushv1.ChangeSet{State: pushv1.State(state), ApprovalRule: &pushv1.ApprovalRule{}}
