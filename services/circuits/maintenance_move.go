@@ -84,6 +84,7 @@ func (c *Component) toVacate(now time.Time) (due []maintain.Hit, seen int64, err
 		seen = c.book.changes
 		for _, h := range found.all {
 			t, tried := c.vacator.tries[triesOf(h)]
+			t.At = min(t.At, now.Unix()) // the clock may have been set back
 			if tried {
 				tries[triesOf(h)] = t
 			}

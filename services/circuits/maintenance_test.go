@@ -327,3 +327,23 @@ func TestMaintenanceThatMeansNothingIsRefused(t *testing.T) {
 		t.Errorf("a member removes: %v", err)
 	}
 }
+
+// A circuit that stays for want of another path is tried again when there is room, though the clock was set back since.
+func TestACircuitLeavesItsLinkAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.start()
+	block := w.terms("a", "c", 5)
+	block.Start, block.End = timestamppb.New(noon.Add(10*time.Hour)), timestamppb.New(noon.Add(18*time.Hour))
+	inTheWay := w.booked(c, "1", block)
+	stays := w.booked(c, "2", w.terms("a", "b", 1))
+	w.maintained(c, outage("CHG-8", linkID("a", "b")))
+	await.True(t, "it stays", func() bool { return w.get(c, stays.GetId()).GetUnmoved() != nil })
+	w.set(noon.Add(-24 * time.Hour))
+	_, err := (&api{c}).Release(t.Context(), connect.NewRequest(&circuitsv1.ReleaseRequest{Id: inTheWay.GetId(), By: "ann"}))
+	must(t, err)
+	await.True(t, "it has the other path", func() bool {
+		w.set(w.clock().Add(time.Second)) // the clock goes on
+		return len(w.get(c, stays.GetId()).GetPath()) == 2
+	})
+}
