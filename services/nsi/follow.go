@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -34,7 +33,7 @@ const (
 	rest = time.Second
 	// tick is how often circuits are looked at.
 	tick = time.Second
-	// atOnce is how many connections are worked on at once.
+	// atOnce is how many connections are worked on at once, and how many are looked at beside those.
 	atOnce = 32
 	// sendsAtOnce is how many messages are sent to one requester at once.
 	sendsAtOnce = 8
@@ -134,7 +133,7 @@ func (c *Component) leading(ctx context.Context) error {
 	c.metrics.leader.Set(1)
 	defer c.metrics.leader.Set(0)
 	ctx, stop := lock.Context(ctx)
-	w := &workers{Component: c, busy: map[job]bool{}, running: map[string]int{}}
+	w := newWorkers(c)
 	defer w.all.Wait()
 	defer stop()
 	ticks := time.NewTicker(tick)
@@ -146,65 +145,9 @@ func (c *Component) leading(ctx context.Context) error {
 			return ctx.Err()
 		case <-c.woken:
 		case <-ticks.C:
+			w.tick()
 		}
 	}
-}
-
-// job is what one worker does: work on a record, or the sending of its message. Neither waits for the other.
-type job struct {
-	key   string
-	sends bool
-}
-
-// workers do one job of a kind at a time for each record.
-type workers struct {
-	*Component
-	all sync.WaitGroup
-
-	mu   sync.Mutex
-	busy map[job]bool
-	// running counts workers: those that send by the requester, all others under no name.
-	running map[string]int
-}
-
-// round begins what is due.
-func (w *workers) round(ctx context.Context) {
-	now := w.deps.Now()
-	w.Component.mu.Lock()
-	due := map[job]entry{}
-	for key, e := range w.known {
-		for _, j := range []job{{key, false}, {key, true}} {
-			if w.due(j, e, now) {
-				due[j] = e
-			}
-		}
-	}
-	w.Component.mu.Unlock()
-	for j, e := range due {
-		w.begin(ctx, j, e)
-	}
-}
-
-// begin starts a worker where one is free. A requester that does not answer has its own ones, and keeps no others.
-func (w *workers) begin(ctx context.Context, j job, e entry) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	of, most := "", atOnce
-	if j.sends {
-		of, most = e.requester(), sendsAtOnce
-	}
-	if w.busy[j] || ctx.Err() != nil || w.running[of] == most {
-		return // the next round
-	}
-	w.busy[j] = true
-	w.running[of]++
-	w.all.Go(func() {
-		w.one(ctx, j, e)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.busy, j)
-		w.running[of]--
-	})
 }
 
 // requester is who gets the messages of a record.
@@ -215,20 +158,26 @@ func (e entry) requester() string {
 	return e.connection.GetRequester()
 }
 
-// due reports whether something is to be done for a record. It is called under mu of the component.
-func (c *Component) due(j job, e entry, now time.Time) bool {
+// due is what is to be done for a record. It is called under mu of the component.
+func (c *Component) due(j job, e entry, now time.Time) task {
 	r := e.connection
 	switch {
 	case now.Before(c.pauses[j].until):
-		return false
+		return nothing
+	case j.sends && (e.answer != nil || untold(r) != nil):
+		return sends
 	case j.sends:
-		return e.answer != nil || untold(r) != nil
-	case !e.taken.IsZero():
-		return now.Sub(e.taken) > c.cfg.Keep
-	case e.answer != nil:
-		return false
+		return nothing
+	case !e.taken.IsZero() && now.Sub(e.taken) > c.cfg.Keep:
+		return works
+	case !e.taken.IsZero() || e.answer != nil:
+		return nothing
+	case len(r.GetWork()) > 0 || forgotten(r, now.Add(-c.cfg.Keep)):
+		return works
+	case watched(r):
+		return looks
 	}
-	return len(r.GetWork()) > 0 || watched(r) || forgotten(r, now.Add(-c.cfg.Keep))
+	return nothing
 }
 
 // one does one thing for a record. What fails is tried again after a pause.
