@@ -205,6 +205,10 @@ var (
 // CircuitReoptimised has a better path.
 var CircuitReoptimised = define("services/circuits", info, "circuit-reoptimised", "A better path is booked for a circuit; the text has its cost.", nothing)
 
+// CircuitNotApart fails together with a circuit that it was to be apart from.
+var CircuitNotApart = define("services/circuits", warning, "circuit-not-apart", "A circuit that another one is to be apart from was moved to links that fail together with it; the text has both.",
+	"Change the path of one of the two (`millrace circuits modify`), or reoptimise the one that was moved when its link is back (`millrace circuits reoptimise ID`).")
+
 // What is done about links that are planned to be out, and about circuits on them.
 var (
 	MaintenancePlanned = define("services/circuits", info, "maintenance-planned", "Maintenance of links or routers is planned; the text says how many circuits it hits.",

@@ -19,10 +19,13 @@ import (
 	"github.com/millrace/millrace/services/circuits/restore"
 )
 
-// displaced is a circuit that makes room for another one: its record as it was and is, and the transitions in it.
+// displaced is a circuit that makes room for another one, or is changed with it: its record as it was and is, and the
+// transitions in it.
 type displaced struct {
 	was, is *circuitsv1.Record
 	moves   []life.Move
+	// stays: it makes no room, and is only not apart any more from the circuit that moves.
+	stays bool
 }
 
 // displacer is a circuit that others make room for.
@@ -261,7 +264,10 @@ func (c *Component) publishDisplaced(ctx context.Context, others []displaced) {
 	for _, d := range others {
 		is := d.is.GetCircuit()
 		kind, last := events.CircuitDisplaced, is.GetHistory()[len(is.GetHistory())-1]
-		if is.GetPreempted() != nil {
+		switch {
+		case d.stays:
+			kind = events.CircuitNotApart
+		case is.GetPreempted() != nil:
 			kind = events.CircuitPreempted
 		}
 		c.events.Publish(ctx, kind, is.GetId(), fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", is.GetId(), is.GetTerms().GetProject(),

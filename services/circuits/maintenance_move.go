@@ -180,6 +180,7 @@ func (b *book) vacated(was *circuitsv1.Record, h maintain.Hit, now time.Time) (t
 		l.Start, l.End = b.relocate(to.is, g, back)
 		to.is.Circuit.Displaced = answerOf(to.others)
 	}
+	to.others = append(to.others, b.notApart(was, to.is, to.others, now)...)
 	to.note = movedTo + b.pathText(to.is.GetCircuit().GetPath()) + b.forText(h)
 	return b.onto(to, was, l, now)
 }

@@ -136,6 +136,9 @@ func (b *book) better(r *circuitsv1.Record, now time.Time) *better {
 	}
 	is := proto.CloneOf(r)
 	b.relocate(is, g, back)
+	if len(b.notApart(r, is, nil, now)) > 0 {
+		return nil // others that are to be apart from it are worth more than a better path
+	}
 	return &better{g: g, back: back, move: reoptimise.Move{ID: c.GetId(), Rate: highestRate(r), Had: b.measure(c), Has: b.measure(is.GetCircuit())}}
 }
 

@@ -40,6 +40,7 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 		l.Start, l.End = b.relocate(is, g, back)
 		is.Circuit.Displaced = answerOf(others)
 	}
+	others = append(others, b.notApart(was, is, others, now)...)
 	next, _ := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
 	return ledger.With(is, next, now), append(lost, next.Moves...), others, nil
 }
@@ -81,7 +82,7 @@ func (b *book) elsewhere(was *circuitsv1.Record, now time.Time, decide pathsDeci
 	if err != nil {
 		return nil, nil, err
 	}
-	g, back, refusal := decide(r)
+	g, back, refusal := b.keepingApart(r, decide)
 	switch {
 	case refusal != nil:
 		return nil, nil, b.refusal(refusal, terms, r)
