@@ -15,8 +15,10 @@ What a circuit may do next is decided by one pure function, ` + "`life.Next`" + 
 what happened, and answers with the circuit after it and with what to do. The table is ` + "`life.Table`" + `, and the function makes no
 other transition. A search visits every order in which two replicas of the service, change sets, a link, a clock and persons can
 meet, with one fault; and with one replica and up to four faults (` + "`TestExhaustive -whole`" + `; ` + "`make test`" + ` has less). In each world where everything that happened is
-recorded, what is active is carried, and what has no capacity is on no router. Capacity is never given back while routers may have the
-circuit, unless a person rolls back its removal. The answer to an older change set or look proves nothing.
+recorded, what is active is carried, and what has no capacity is on no router. Capacity is not given back before the circuit's end while
+routers may have the circuit, unless a person rolls back its removal. What a circuit has of links and ports is booked until its end and no
+longer: one that is still releasing or deactivating after its end has no capacity of that time ([limits](circuits.md#limits)).
+The answer to an older change set or look proves nothing.
 
 | state | has its capacity |
 |---|---|

@@ -354,7 +354,8 @@ func (m *machine) rid() State {
 	return Released
 }
 
-// removal ends a circuit, or is tried again for as long as it takes: what routers may have is not given to others.
+// removal ends a circuit, or is tried again for as long as it takes. Until the circuit's end, what routers may have is
+// not given to others.
 func (m *machine) removal(e Event) {
 	under := m.State == Releasing || m.State == Deactivating
 	switch {
