@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,5 +79,22 @@ func TestTheEquivalentMutantsAreOfTheSource(t *testing.T) {
 		if line := strings.NewReplacer("«", "", "»", "").Replace(e.Line); !strings.Contains(string(source), "\t"+line+"\n") && !strings.Contains(string(source), "\n"+line+"\n") {
 			t.Errorf("%s has no line %s", e.File, line)
 		}
+	}
+}
+
+// The page's total is the sum of its rows: a package that is measured again changes both.
+func TestThePagesTotalIsTheSumOfItsRows(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(checkout.Root(t), "docs/reference/mutants.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var killed, of int
+	for _, row := range regexp.MustCompile("(?m)^\\| `[^`]+` \\| (\\d+) \\| (\\d+) \\|").FindAllStringSubmatch(string(raw), -1) {
+		k, _ := strconv.Atoi(row[1])
+		n, _ := strconv.Atoi(row[2])
+		killed, of = killed+k, of+n
+	}
+	if want := fmt.Sprintf("In all %d of %d.", killed, of); killed == 0 || !strings.Contains(string(raw), want) {
+		t.Errorf("docs/reference/mutants.md does not say %q, which is the sum of its rows", want)
 	}
 }
