@@ -110,11 +110,8 @@ func (a *api) known(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 	}
 	guards := []state.Guard{{Key: userKey(name), Revision: revision}, {Key: subjectKey(who.Issuer, who.Subject), Revision: at}}
 	if revision == 0 {
-		user = &identityv1.UserRecord{Name: name, CreatedAt: a.now()}
-		if err := a.endLogins(ctx, name); err != nil { // of a namesake, made in the moment in which that was removed
-			return nil, nil, nil, away(err)
-		}
-		return user, index, guards, nil
+		user, err = a.newUser(ctx, name)
+		return user, index, guards, err
 	}
 	if p := user.GetProvider(); p.GetIssuer() != who.Issuer || p.GetSubject() != who.Subject {
 		return nil, nil, nil, connect.NewError(connect.CodePermissionDenied,

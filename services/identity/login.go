@@ -116,7 +116,9 @@ func (a *api) redeem(ctx context.Context, code string, now time.Time) (*identity
 	case link.GetRole() == 0 && at == 0:
 		return nil, errLink // the person was removed
 	case at == 0:
-		user = &identityv1.UserRecord{Name: link.GetUser(), CreatedAt: timestamppb.New(now)}
+		if user, err = a.newUser(ctx, link.GetUser()); err != nil {
+			return nil, err
+		}
 	}
 	if link.GetRole() != 0 {
 		setRole(user, []rights.Grant{{Role: link.GetRole()}}) // also of a person who lost it: who can print a link has the host

@@ -64,9 +64,8 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 		return nil, errLastAdmin
 	}
 	if revision == 0 {
-		user = &identityv1.UserRecord{Name: of, CreatedAt: a.now()}
-		if err := a.endLogins(ctx, of); err != nil { // of a namesake, made in the moment in which that was removed
-			return nil, away(err)
+		if user, err = a.newUser(ctx, of); err != nil {
+			return nil, err
 		}
 	}
 	setRole(user, []rights.Grant{grant})
@@ -77,6 +76,15 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	return connect.NewResponse(&identityv1.PutUserResponse{User: shownUser(user)}), nil
 }
 
+// newUser is the record of somebody whom it is to add. It ends the logins of a namesake first, which may have been made
+// in the moment in which that one was removed.
+func (a *api) newUser(ctx context.Context, name string) (*identityv1.UserRecord, error) {
+	if err := a.endLogins(ctx, name); err != nil {
+		return nil, away(err)
+	}
+	return &identityv1.UserRecord{Name: name, CreatedAt: a.now()}, nil
+}
+
 // setRole gives a person these roles, each for its scope. What a newer process has added to a role stays while it does.
 func setRole(user *identityv1.UserRecord, all []rights.Grant) {
 	role, grants := rights.GrantsOf(all)
@@ -84,7 +92,8 @@ func setRole(user *identityv1.UserRecord, all []rights.Grant) {
 	user.Role, user.Grants = role, state.KeepUnknown(was, &identityv1.UserRecord{Grants: rights.GrantMessages(grants)}).GetGrants()
 }
 
-// DeleteUser removes the person first: from then on no session and no token of that person is taken.
+// DeleteUser removes the person first: from then on no session and no token of that person is taken. A removal that
+// could not delete these then is made again: of somebody who is gone it deletes them, too.
 func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.DeleteUserRequest]) (*connect.Response[identityv1.DeleteUserResponse], error) {
 	if _, err := a.me(ctx); err != nil {
 		return nil, err
@@ -96,6 +105,11 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 	}
 	user := &identityv1.UserRecord{}
 	revision, err := a.user(ctx, of, user)
+	if connect.CodeOf(err) == connect.CodeNotFound {
+		if failed := a.endLogins(ctx, of); failed != nil {
+			return nil, away(failed)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
