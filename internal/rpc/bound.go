@@ -63,7 +63,8 @@ func (c calls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.S
 	}
 }
 
-// judged is a stream of which each message that comes in has to be within the limits of its caller.
+// judged is a stream of which each message that comes in has to be within the limits of its caller. Its context ends
+// with other limits, after which no message is taken.
 type judged struct {
 	connect.StreamingHandlerConn
 	ctx   context.Context
@@ -74,6 +75,9 @@ type judged struct {
 func (j judged) Receive(into any) error {
 	if err := j.StreamingHandlerConn.Receive(into); err != nil {
 		return err
+	}
+	if j.ctx.Err() != nil {
+		return context.Cause(j.ctx)
 	}
 	who, _ := rights.From(j.ctx)
 	if who.Limits.None() {

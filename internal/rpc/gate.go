@@ -78,7 +78,7 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 		})
 		if asked.Call.Streams && asked.Who.Credential != "" {
 			var stop func()
-			ctx, stop = g.whileIn(ctx, r, asked.Call)
+			ctx, stop = g.whileIn(ctx, r, asked)
 			defer stop()
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
@@ -88,9 +88,9 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 // again is the default of Gate.Again.
 const again = 30 * time.Second
 
-// whileIn is the context of a stream, which ends with its caller's login, or with the role that the call needs. A
-// caller that cannot be looked up stays: that says nothing about the login.
-func (g Gate) whileIn(ctx context.Context, r *http.Request, call rights.Call) (context.Context, func()) {
+// whileIn is the context of a stream, which ends with its caller's login, with the role that the call needs, and with
+// other limits than at its beginning. A caller that cannot be looked up stays: that says nothing about the login.
+func (g Gate) whileIn(ctx context.Context, r *http.Request, asked Asked) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	shown := r.Clone(ctx) // the handler may change its own
 	var looking sync.WaitGroup
@@ -103,15 +103,32 @@ func (g Gate) whileIn(ctx context.Context, r *http.Request, call rights.Call) (c
 				return
 			case <-ticks.C:
 			}
-			who, err := g.Who(shown)
-			if connect.CodeOf(err) == connect.CodeUnauthenticated {
-				end(err)
-			} else if no := rights.Decide(who, call); err == nil && no != nil {
-				end(connect.NewError(codeOf(no), no))
+			if no := over(asked, g.Who, shown); no != nil {
+				end(no)
 			}
 		}
 	})
 	return ctx, func() { end(nil); looking.Wait() }
+}
+
+var errLimits = connect.NewError(connect.CodeAborted, errors.New("what this login is limited to is something else than at the beginning; begin anew"))
+
+// over is why a stream ends now; nil: it goes on.
+func over(asked Asked, look func(*http.Request) (rights.Caller, error), shown *http.Request) error {
+	who, err := look(shown)
+	switch {
+	case connect.CodeOf(err) == connect.CodeUnauthenticated:
+		return err
+	case err != nil:
+		return nil
+	}
+	if no := rights.Decide(who, asked.Call); no != nil {
+		return connect.NewError(codeOf(no), no)
+	}
+	if !proto.Equal(rights.LimitsMessage(who.Limits), rights.LimitsMessage(asked.Who.Limits)) {
+		return errLimits
+	}
+	return nil
 }
 
 func hostOf(address string) string {

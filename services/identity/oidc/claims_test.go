@@ -3,6 +3,7 @@ package oidc
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +138,13 @@ func TestTheHighestRoleCounts(t *testing.T) {
 		if got, limits := rights.GrantsOf(c.Grants(groups)); max(got, rights.Nobody) != want || limits != nil {
 			t.Errorf("%v: %s for %v, want %s", groups, got, limits, want)
 		}
+	}
+}
+
+func TestTheOrderOfTheGroupsIsNoMatter(t *testing.T) {
+	c := Configuration{Roles: map[string]string{"a": "viewer", "b": "approver"}}
+	if one, other := c.Grants([]string{"a", "b"}), c.Grants([]string{"b", "a"}); len(one) != 2 || !reflect.DeepEqual(one, other) {
+		t.Errorf("%v and %v", one, other)
 	}
 }
 

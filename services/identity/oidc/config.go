@@ -121,9 +121,10 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Grants are the roles of the groups, each for its scope; none: there is no role.
+// Grants are the roles of the groups, each for its scope; none: there is no role. They are the same in whatever order
+// the provider names the groups: other limits end a person's streams.
 func (c Configuration) Grants(groups []string) (out []rights.Grant) {
-	for _, g := range groups {
+	for _, g := range slices.Sorted(slices.Values(groups)) {
 		if role, ok := rights.Named(c.Roles[g]); ok {
 			out = append(out, rights.Grant{Role: role, Scope: c.Limits[g]})
 		}
