@@ -55,6 +55,9 @@ func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 		if err != nil {
 			return nil, err
 		}
+		if err := a.endOver(ctx, user); err != nil {
+			return nil, away(err)
+		}
 		index.User = user.GetName()
 		setRole(user, a.cfg.OIDC.Grants(who.Groups))
 		user.Provider = a.vouchedFor(who, user.GetProvider())
@@ -77,6 +80,15 @@ func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecor
 		return user, nil
 	}
 	return nil, conflict(state.ErrConflict)
+}
+
+// endOver ends the sessions of somebody whom the provider did not confirm within the grace, or confirmed no more:
+// another login must not make them good again. Tokens stay, as they do for who comes back into a group.
+func (c *Component) endOver(ctx context.Context, user *identityv1.UserRecord) error {
+	if c.vouched(user.GetProvider(), c.deps.Now()) {
+		return nil
+	}
+	return c.endSessions(ctx, user.GetName())
 }
 
 // vouchedFor is what is kept of a login, with what a newer process has added to that of before.

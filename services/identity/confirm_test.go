@@ -108,7 +108,7 @@ func TestTheProviderIsDown(t *testing.T) {
 		t.Errorf("a login when it is back: %v", err)
 	}
 	if code := w.reads(ann); code != 0 {
-		t.Errorf("the session from before, whose person is confirmed again: %v", code)
+		t.Errorf("the session from before, by a clock that says that it is within the grace: %v", code)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
+	"github.com/millrace/millrace/internal/state"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 )
 
@@ -113,6 +114,9 @@ func (m *moody) token(r *http.Request) (int, map[string]any) {
 
 func (m *moody) fail(who string, fails bool) { m.mu.Lock(); defer m.mu.Unlock(); m.fails[who] = fails }
 
+// forget makes a refresh token worth nothing.
+func (m *moody) forget(who string) { m.mu.Lock(); defer m.mu.Unlock(); m.refresh[who] = "" }
+
 func (m *moody) askedFor(who string) int { m.mu.Lock(); defer m.mu.Unlock(); return m.asked[who] }
 
 // in logs somebody in there.
@@ -202,4 +206,55 @@ func TestNobodyIsAskedForAfterTheLogOut(t *testing.T) {
 	if m.askedFor("ann") == 0 {
 		t.Error("ann is not asked for after the next login")
 	}
+}
+
+// A login that was over does not come back with another one of its person; a token does.
+func TestALoginThatWasOverStaysOver(t *testing.T) {
+	for name, end := range map[string]func(*world, *moody){
+		"the grace has passed": func(w *world, _ *moody) { w.wait(w.cfg.OIDC.Grace) },
+		"the provider ended it, and the sessions could not be deleted": func(w *world, m *moody) {
+			m.forget("ann")
+			away := w.deps.State
+			w.deps.State = away.WithFaults(func(key string, value []byte) state.Fault {
+				if value == nil && strings.HasPrefix(key, sessionsPrefix) && w.ended(t, away) {
+					return state.Refused
+				}
+				return state.None
+			})
+			w.wait(w.cfg.OIDC.Recheck)
+			w.confirm(t.Context())
+			w.deps.State = away
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, m := withMoody(t)
+			kiosk := m.in(t, w, "ann")
+			token, _ := w.token(t, kiosk, &identityv1.CreateTokenRequest{Name: "ci"})
+			end(w, m)
+			if code := w.reads(kiosk); code != unauthenticated {
+				t.Fatalf("it is not over: %v", code)
+			}
+			home := m.in(t, w, "ann")
+			office := m.in(t, w, "ann")
+			for where, c := range map[string]caller{"the kiosk": kiosk, "home": home, "the office": office, "the token": bearer(token)} {
+				want := connect.Code(0)
+				if c == kiosk {
+					want = unauthenticated
+				}
+				if code := w.reads(c); code != want {
+					t.Errorf("%s: %v, want %v", where, code, want)
+				}
+			}
+		})
+	}
+}
+
+// ended reports whether it is recorded that the provider ended ann's login.
+func (w *world) ended(t *testing.T, s *state.Store) bool {
+	t.Helper()
+	user := &identityv1.UserRecord{}
+	if _, err := s.Get(t.Context(), userKey("ann"), user); err != nil {
+		t.Fatal(err)
+	}
+	return user.GetProvider().GetConfirmedAt() == nil
 }
