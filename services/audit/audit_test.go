@@ -255,7 +255,8 @@ func TestRetention(t *testing.T) {
 
 // TestLogins: one that succeeds has a record before its answer; those that fail fill no log.
 func TestLogins(t *testing.T) {
-	w := start(t, etcd.Shared(t))
+	noon := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	w := start(t, etcd.Shared(t), func(_ *Configuration, d *Dependencies) { d.Now = func() time.Time { return noon } })
 	login := rpc.Asked{Call: rights.Call{Procedure: "/millrace.identity.v1.IdentityService/Login", Needs: rights.Nobody, Changes: true}, From: "192.0.2.1"}
 	try := func(name string, answer error) error {
 		end, err := w.Begin(t.Context(), login, &identityv1.LoginRequest{Name: name, Password: "correct horse battery"})
@@ -280,11 +281,12 @@ func TestLogins(t *testing.T) {
 	if err := try("correct horse battery", no); err == nil {
 		t.Fatal("it succeeded")
 	}
-	w.flush()
-	for i := range 2 * maxAlike {
+	w.flush(false)
+	const guesses = 1000
+	for i := range guesses {
 		_ = try(fmt.Sprint("guess-", i), no) // which is what a login that fails answers
 	}
-	w.flush()
+	w.flush(true)
 	w.settle(t)
 	l := kept(t, w.deps.State)
 	whole(t, l)
@@ -298,7 +300,8 @@ func TestLogins(t *testing.T) {
 		t.Errorf("a password in the place of a name is recorded as %q", o)
 	}
 	last := l.Records[len(l.Records)-1]
-	if len(l.Records) != 4+maxAlike+1 || last.GetTimes() != maxAlike || last.GetRefusal() != others {
+	share := DefaultConfiguration().Records / strangersPart // of which the three before took three
+	if len(l.Records) != 1+share+1 || int(last.GetTimes()) != guesses-(share-3) || last.GetRefusal() != strangers {
 		t.Errorf("%d records, the last: %v", len(l.Records), last)
 	}
 	for _, r := range l.Records {

@@ -10,6 +10,7 @@ type metrics struct {
 	waiting  prometheus.Gauge
 	unmade   prometheus.Counter
 	unlisted prometheus.Counter
+	summed   prometheus.Counter
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -26,6 +27,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		unlisted: promauto.With(r).NewCounter(prometheus.CounterOpts{
 			Name: "millrace_services_audit_unrecorded_refusals_total", Help: "Requests that were refused, and have no record because too many waited.",
+		}),
+		summed: promauto.With(r).NewCounter(prometheus.CounterOpts{
+			Name: "millrace_services_audit_summed_refusals_total",
+			Help: "Requests without a login that were refused, and logins that failed, beyond what these may take of the records in a day; one record has their number.",
 		}),
 	}
 }

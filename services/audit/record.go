@@ -92,9 +92,13 @@ func (c *Component) count(r *auditv1.Record) {
 	}
 }
 
-// flush writes how many came that were like one that is written.
-func (c *Component) flush() {
-	for _, r := range c.alike.take() {
+// flush writes how many came that were like one that is written; the last one writes the sum of the day, too.
+func (c *Component) flush(last bool) {
+	day := dayOf(c.now())
+	if last {
+		day = ""
+	}
+	for _, r := range c.alike.take(day) {
 		r.At = c.now()
 		if !c.writer.later(r) {
 			c.metrics.unlisted.Add(float64(r.GetTimes()))
@@ -106,7 +110,7 @@ func (c *Component) flush() {
 func (c *Component) recordOf(asked rpc.Asked, request proto.Message) *auditv1.Record {
 	r := &auditv1.Record{
 		At: c.now(), User: asked.Who.Name, Credential: asked.Who.Credential, From: asked.From,
-		Procedure: clipped(asked.Call.Procedure), Object: objectOf(request), Reason: reasonOf(request),
+		Procedure: procedureOf(asked.Call), Object: objectOf(request), Reason: reasonOf(request),
 		Scope: clipped(asked.Who.Limits.String()),
 	}
 	switch {
@@ -118,6 +122,16 @@ func (c *Component) recordOf(asked rpc.Asked, request proto.Message) *auditv1.Re
 		r.CredentialKind = "token"
 	}
 	return r
+}
+
+// noCall stands for a procedure that this program does not have: its name is the client's text.
+const noCall = "(not a call)"
+
+func procedureOf(call rights.Call) string {
+	if call.API == "" && call.Needs < rights.Nobody {
+		return noCall
+	}
+	return clipped(call.Procedure)
 }
 
 // ended is the record of what came of a call.

@@ -51,7 +51,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		deps.Now = time.Now
 	}
 	m := newMetrics(deps.Registerer)
-	return &Component{cfg: cfg, deps: deps, metrics: m, writer: newWriter(deps.State, cfg.Records, deps.Log, m, deps.Now), alike: newAlike()}, nil
+	return &Component{cfg: cfg, deps: deps, metrics: m, writer: newWriter(deps.State, cfg.Records, deps.Log, m, deps.Now), alike: newAlike(cfg.Records, m.summed)}, nil
 }
 
 // headEvery is how often the head is logged: a reader of the log has a mark of the chain that is not in etcd.
@@ -64,7 +64,7 @@ func (c *Component) Start(ctx context.Context) error {
 		return nil
 	}
 	c.loops.Go(c.writer.run)
-	c.loops.Every(alikeWindow, func(context.Context) { c.flush() })
+	c.loops.Every(alikeWindow, func(context.Context) { c.flush(false) })
 	c.loops.Every(headEvery, func(context.Context) { c.writer.logHead() })
 	return nil
 }
@@ -74,7 +74,7 @@ func (c *Component) Stop(ctx context.Context) error {
 	if !c.deps.On {
 		return c.loops.Stop(ctx)
 	}
-	c.flush()
+	c.flush(true)
 	err := c.writer.drain(ctx)
 	c.writer.logHead()
 	return errors.Join(err, c.loops.Stop(ctx))

@@ -76,17 +76,27 @@ func byHeader(r *http.Request) (rights.Caller, error) {
 	return who, connect.NewError(connect.CodeUnauthenticated, errors.New("no such token"))
 }
 
-func start(t testing.TB, s *state.Store) *world {
+func start(t testing.TB, s *state.Store, change ...func(*Configuration, *Dependencies)) *world {
 	t.Helper()
-	c, err := New(DefaultConfiguration(), Dependencies{On: true, State: s, Log: slog.New(slog.DiscardHandler)})
+	cfg, deps := DefaultConfiguration(), Dependencies{On: true, State: s, Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&cfg, &deps)
+	}
+	c, err := New(cfg, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.writer.patience = await.Patience // etcd is there, however long it takes
 	w := &world{Component: c, changes: &changes{}}
+	c.alike.seen["before the start"] = &auditv1.Record{}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	await.True(t, "the first flush is over, so that tests make the next ones", func() bool {
+		c.alike.mu.Lock()
+		defer c.alike.mu.Unlock()
+		return len(c.alike.seen) == 0
+	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), await.Patience)
 		defer cancel()
