@@ -19,7 +19,7 @@ func May(who Caller, call Call) (no *Refusal, judged bool) {
 	for _, k := range kinds {
 		paths := k.paths(call.Subject)
 		switch {
-		case slices.Contains(paths, anything) && !who.Limits.within(call.Needs, k, ""):
+		case slices.Contains(paths, anything) && !who.Limits.within(call.Needs, thing{kind: k}):
 			return &Refusal{OutOfScope, fmt.Sprintf("%s is about every %s; %s is limited to: %s", call.Procedure, k.one, who.Name, who.Limits)}, false
 		case slices.ContainsFunc(paths, call.names) && !who.Limits.some(call.Needs, k):
 			return &Refusal{OutOfScope, fmt.Sprintf("%s is about a %s; %s is limited to: %s", call.Procedure, k.one, who.Name, who.Limits)}, false

@@ -28,7 +28,7 @@ type Grant struct {
 }
 
 // Limits of a caller. What a call is about must be within a grant of the role that the call needs, and within Scope,
-// which is the token's.
+// which is the token's. Several routers may be within a grant each, which then has the policy and the VPN, too.
 type Limits struct {
 	// Grants: where there are none, the role holds everywhere.
 	Grants []Grant
@@ -52,6 +52,19 @@ var kinds = []kind{
 	{"policy", func(s Scope) []string { return s.Policies }, func(t Things) []string { return t.Policies }, (*rightsv1.Subject).GetPolicies},
 }
 
+// thing is one of a kind; without a name it is all of the kind.
+type thing struct {
+	kind
+	name string
+}
+
+func (t thing) String() string {
+	if t.name == "" {
+		return "every " + t.one
+	}
+	return t.one + " " + t.name
+}
+
 // All reports whether nothing is out of a scope.
 func (s Scope) All() bool { return len(s.Routers)+len(s.VPNs)+len(s.Policies) == 0 }
 
@@ -61,6 +74,11 @@ func (s Scope) has(k kind, name string) bool {
 		match, err := path.Match(pattern, name)
 		return pattern == everything || err == nil && match && name != ""
 	})
+}
+
+// hasAll reports whether each of the things is within.
+func (s Scope) hasAll(things []thing) bool {
+	return !slices.ContainsFunc(things, func(t thing) bool { return !s.has(t.kind, t.name) })
 }
 
 const everything = "*"
@@ -145,10 +163,10 @@ func GrantsOf(all []Grant) (role Role, limits []Grant) {
 	return role, all
 }
 
-// within reports whether a role that a call needs holds for a thing.
-func (l Limits) within(needs Role, k kind, name string) bool {
-	granted := len(l.Grants) == 0 || slices.ContainsFunc(l.Grants, func(g Grant) bool { return g.Role >= needs && g.Scope.has(k, name) })
-	return granted && l.Scope.has(k, name)
+// within reports whether a role that a call needs holds for things together: one grant has them all.
+func (l Limits) within(needs Role, things ...thing) bool {
+	granted := len(l.Grants) == 0 || slices.ContainsFunc(l.Grants, func(g Grant) bool { return g.Role >= needs && g.Scope.hasAll(things) })
+	return granted && l.Scope.hasAll(things)
 }
 
 // errAdmin: an admin gives roles, and so could take a limit away.
@@ -163,21 +181,41 @@ func CheckGrant(g Grant) error {
 }
 
 // Within returns nil where all that a call is about is within the limits of its caller, and else the first thing that
-// is not.
+// is not. Of several grants each is a role for its own scope: a policy of one does not go to the routers of another.
 func Within(who Caller, call Call, about Things) *Refusal {
-	for _, k := range kinds {
-		for _, name := range k.named(about) {
-			if who.Limits.within(call.Needs, k, name) {
-				continue
-			}
-			thing := k.one + " " + name
-			if name == "" {
-				thing = "every " + k.one
-			}
-			return &Refusal{OutOfScope, fmt.Sprintf("%s is about %s; %s is limited to: %s", call.Procedure, thing, who.Name, who.Limits)}
+	for _, things := range combined(about) {
+		if who.Limits.within(call.Needs, things...) {
+			continue
 		}
+		if i := slices.IndexFunc(things, func(t thing) bool { return !who.Limits.within(call.Needs, t) }); i >= 0 {
+			things = things[i : i+1]
+		}
+		var names []string
+		for _, t := range things {
+			names = append(names, t.String())
+		}
+		return &Refusal{OutOfScope, fmt.Sprintf("%s is about %s; %s is limited to: %s", call.Procedure, strings.Join(names, " and "), who.Name, who.Limits)}
 	}
 	return nil
+}
+
+// combined are the things of a call, one of each kind that it names, in every way.
+func combined(about Things) (out [][]thing) {
+	for _, k := range kinds {
+		var more [][]thing
+		for _, name := range k.named(about) {
+			if len(out) == 0 {
+				more = append(more, []thing{{k, name}})
+			}
+			for _, before := range out {
+				more = append(more, append(slices.Clip(before), thing{k, name}))
+			}
+		}
+		if len(more) > 0 {
+			out = more
+		}
+	}
+	return out
 }
 
 // ScopeOf and ScopeMessage are a scope between processes and in records.

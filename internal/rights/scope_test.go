@@ -48,6 +48,11 @@ func TestWithin(t *testing.T) {
 		"the lower role elsewhere":                 {limited(Grant{Approver, edges}, Grant{Role: Operator}), Operator, Things{Routers: []string{"core-1"}}, true},
 		"the higher role is for the lower, too":    {limited(Grant{Approver, edges}), Operator, Things{Routers: []string{"edge-1"}}, true},
 		"two scopes together":                      {limited(Grant{Approver, edges}, Grant{Approver, Scope{Routers: []string{"core-1"}}}), Approver, Things{Routers: []string{"edge-1", "core-1"}}, true},
+		"no scope has both, though one each":       {limited(Grant{Operator, edges}, Grant{Operator, Scope{Routers: []string{"core-*"}, Policies: []string{"lbe"}}}), Operator, Things{Routers: []string{"core-1"}, Policies: []string{"te"}}, false},
+		"each router in a scope with the policy":   {limited(Grant{Operator, edges}, Grant{Operator, Scope{Routers: []string{"core-*"}, Policies: []string{"t?"}}}), Operator, Things{Routers: []string{"edge-1", "core-1"}, Policies: []string{"te"}}, true},
+		"the second router is in another scope":    {limited(Grant{Operator, edges}, Grant{Operator, Scope{Routers: []string{"core-*"}, Policies: []string{"lbe"}}}), Operator, Things{Routers: []string{"edge-1", "core-1"}, Policies: []string{"te"}}, false},
+		"the second policy is in another scope":    {limited(Grant{Operator, edges}, Grant{Operator, Scope{Policies: []string{"lbe"}}}), Operator, Things{Routers: []string{"edge-1"}, Policies: []string{"te", "lbe"}}, false},
+		"three kinds, of which each two are there": {limited(Grant{Operator, edges}, Grant{Operator, Scope{Routers: []string{"edge-*"}, VPNs: []string{"blue"}}}, Grant{Operator, Scope{VPNs: []string{"blue"}, Policies: []string{"te"}}}), Operator, Things{[]string{"edge-1"}, []string{"blue"}, []string{"te"}}, false},
 		"one group has the role everywhere":        {limited(Grant{Approver, edges}, Grant{Role: Approver}), Approver, Things{Routers: []string{"core-1"}}, true},
 		"a token for less":                         {narrowed(limited(Grant{Role: Operator}), edges), Operator, Things{Routers: []string{"core-1"}}, false},
 		"a token for its own":                      {narrowed(limited(Grant{Role: Operator}), edges), Operator, Things{Routers: []string{"edge-1"}}, true},
@@ -57,6 +62,21 @@ func TestWithin(t *testing.T) {
 		no := Within(tt.who, Call{Procedure: "/p.S/M", Needs: tt.needs}, tt.about)
 		if (no == nil) != tt.want || no != nil && (no.Reason != OutOfScope || !strings.Contains(no.Error(), "ann")) {
 			t.Errorf("%s: %v, want %v", name, no, tt.want)
+		}
+	}
+}
+
+// A refusal names the thing that is in no scope, or those that are in none together.
+func TestARefusalNamesWhatIsOutOfTheScope(t *testing.T) {
+	who := limited(Grant{Operator, edges}, Grant{Operator, Scope{Routers: []string{"core-*"}, Policies: []string{"lbe"}}})
+	for want, about := range map[string]Things{
+		"is about router lab-1; ":                {Routers: []string{"edge-1", "lab-1"}, Policies: []string{"te"}},
+		"is about policy x; ":                    {Routers: []string{"edge-1"}, Policies: []string{"x"}},
+		"is about every router; ":                {Routers: []string{""}, Policies: []string{"te"}},
+		"is about router core-1 and policy te; ": {Routers: []string{"edge-1", "core-1"}, Policies: []string{"te"}},
+	} {
+		if no := Within(who, Call{Procedure: "/p.S/M", Needs: Operator}, about); no == nil || !strings.Contains(no.Error(), want) {
+			t.Errorf("%v, want %q", no, want)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func shown(l Limits, call Call, routers, vpns []string) bool {
 	named := false
 	for i, all := range [][]string{routers, vpns} {
 		for _, name := range all {
-			if name == "" || l.within(call.Needs, kinds[i], name) {
+			if name == "" || l.within(call.Needs, thing{kinds[i], name}) {
 				return true
 			}
 			named = true

@@ -35,9 +35,10 @@ func touched(devices []*pushv1.DeviceChange) (out []string) {
 	return out
 }
 
-// beyond is why the author of a change set may not ask for it: it touches routers that the author's role is not for.
-// The limits are in the record, because it may be planned by a process that knows nothing of the request.
+// beyond is why the author of a change set may not ask for it: it touches routers that the author's role is not for
+// with this policy. The limits are in the record, because it may be planned by a process that knows nothing of the
+// request.
 func beyond(cs *pushv1.ChangeSet, devices []*pushv1.DeviceChange) *rights.Refusal {
 	who := rights.Caller{Name: cs.GetAuthor(), Limits: rights.LimitsOf(cs.GetLimits())}
-	return rights.Within(who, rights.Of(pushv1connect.ChangeServiceCreateProcedure), rights.Things{Routers: touched(devices)})
+	return rights.Within(who, rights.Of(pushv1connect.ChangeServiceCreateProcedure), rights.Things{Routers: touched(devices), Policies: []string{cs.GetPolicy()}})
 }

@@ -53,6 +53,12 @@ func TestAChangeSetBeyondAScopeIsNotAskedFor(t *testing.T) {
 			t.Errorf("%s was sent %d commits", name, n)
 		}
 	}
+	mixed := forRouters("er", "wr")
+	mixed.Limits.Grants = append(mixed.Limits.Grants, rights.Grant{Role: rights.Approver, Scope: rights.Scope{Routers: []string{"cr"}, Policies: []string{"lbe"}}})
+	other := &pushv1.CreateRequest{Policy: "hntes-two-queue", Author: "ann", IdempotencyKey: "mixed"}
+	if _, err := w.as(mixed).Create(t.Context(), connect.NewRequest(other)); !denied(err) || !strings.Contains(err.Error(), "router cr and policy hntes-two-queue") {
+		t.Errorf("the third router in a scope of another policy: %v", err)
+	}
 	policies := rights.Caller{Name: "ann", Role: rights.Approver, Limits: rights.Limits{Scope: rights.Scope{Routers: []string{"*"}, Policies: []string{"lbe"}}}}
 	if _, err := w.as(policies).Create(t.Context(), connect.NewRequest(request)); !denied(err) {
 		t.Errorf("another policy, by a token: %v", err)
