@@ -120,4 +120,4 @@ func (a *alike) take(day string) []*auditv1.Record {
 }
 
 // dayOf is the day of a time in the layout of records.
-func dayOf(at string) string { return at[:len("2006-01-02")] }
+func dayOf(at string) string { return at[:min(len(at), len("2006-01-02"))] }
