@@ -67,7 +67,7 @@ func (b *book) notApart(was, is *circuitsv1.Record, others []displaced, now time
 		next := proto.CloneOf(one)
 		next.Circuit.History = append(next.Circuit.History, &circuitsv1.Transition{
 			State: one.GetCircuit().GetState(), Time: timestamppb.New(now), By: life.Self,
-			Note: fmt.Sprintf("not apart any more from circuit %s, which moved to %s: there is no other path for it", c.GetId(), b.pathText(c.GetPath())),
+			Note: fmt.Sprintf("not apart any more from circuit %s, which moved to %s", c.GetId(), b.pathText(c.GetPath())),
 		})
 		out = append(out, displaced{was: one, is: ledger.With(next, ledger.LifeOf(next), now), stays: true})
 	}

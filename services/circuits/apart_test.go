@@ -22,7 +22,7 @@ func TestACircuitSaysThatItIsNotApartAnyMore(t *testing.T) {
 	await.True(t, "the first one is moved", func() bool { return len(w.get(c, first.GetId()).GetPath()) == 2 })
 	w.told("circuit-not-apart")
 	is := w.get(c, second.GetId())
-	if note := lastNote(is); note != "not apart any more from circuit "+first.GetId()+", which moved to a–c–b: there is no other path for it" || is.GetState() != scheduled {
+	if note := lastNote(is); note != "not apart any more from circuit "+first.GetId()+", which moved to a–c–b" || is.GetState() != scheduled {
 		t.Errorf("the other one is %s: %q", is.GetState(), note)
 	}
 }

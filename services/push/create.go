@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/rights"
@@ -23,7 +21,6 @@ import (
 	"github.com/millrace/millrace/internal/trace"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
-	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
@@ -147,44 +144,42 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps m
 	if err != nil {
 		return c.unplanned(ctx, id, err)
 	}
-	devices, notes, left, failed, err := c.compare(ctx, plan, routers, alone)
+	is, err := c.compare(ctx, plan, routers, alone)
 	if err != nil {
 		return cs, err
 	}
-	if no := beyond(cs, devices); no != nil {
+	if no := beyond(cs, is.devices); no != nil {
 		cs, err := c.unplanned(ctx, id, no)
 		return cs, errors.Join(err, no)
 	}
-	notes = append(notes, leftOut(plan)...)
-	notes = append(notes, refusedSplits(requested, plan)...)
-	for _, d := range devices {
+	for _, d := range is.devices {
 		if err := c.contents.save(ctx, d); err != nil {
 			return c.unplanned(ctx, id, err)
 		}
 	}
-	size := sizeOf(devices)
+	size := sizeOf(is.devices)
 	over, err := c.overBudget(ctx, cs, size)
 	if err != nil {
 		return c.unplanned(ctx, id, err)
 	}
-	rule, err := c.ruleFor(ctx, cs, devices, over)
+	rule, err := c.ruleFor(ctx, cs, is.devices, over)
 	if err != nil {
 		return c.unplanned(ctx, id, err)
 	}
 	ours := false
-	cs, _, err = c.decide(ctx, id, planEvent(devices, left, failed), func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
+	cs, _, err = c.decide(ctx, id, is.event(), func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
 		if err := c.unmoved(ctx, draft, steps); err != nil {
 			return err
 		}
-		m.Devices, m.Notes, m.SplitsBefore, ours = devices, notes, cs.GetSplitsBefore(), true
-		m.Splits = followedSplits(cs.GetSplitsBefore(), requested, plan, left)
-		m.Circuits, m.RefusedCircuits, m.LeftAlone = plan.GetCircuits(), plan.GetRefusedCircuits(), left
-		m.Canary = c.canaryOf(devices)
+		m.Devices, m.LeftAlone, m.Canary, ours = is.devices, is.left, c.canaryOf(is.devices), true
+		m.Notes = slices.Concat(is.notes, leftOut(plan), refusedSplits(requested, plan))
+		m.Splits, m.SplitsBefore = followedSplits(cs.GetSplitsBefore(), requested, plan, is.left), cs.GetSplitsBefore()
+		m.Circuits, m.RefusedCircuits = plan.GetCircuits(), plan.GetRefusedCircuits()
 		m.Size, m.ApprovalRule = sizeToProto(size), rule
 		return nil
 	})
 	if err == nil && ours && AwaitsPrediction(cs) {
-		c.predictLater(id, devices)
+		c.predictLater(id, is.devices)
 	}
 	if err == nil && ours && len(over) > 0 {
 		c.events.Publish(ctx, events.BudgetExceeded, id, fmt.Sprintf("change set %s waits for a person: %s", id, strings.Join(over, "; ")))
@@ -193,18 +188,6 @@ func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet, steps m
 		c.runs.Go(func(ctx context.Context) { c.goOn(ctx, cs) })
 	}
 	return cs, err
-}
-
-// planEvent is what the comparison of these routers means for a draft.
-func planEvent(devices []*pushv1.DeviceChange, left, failed []string) rollout.Event {
-	e := rollout.Event{Kind: rollout.Plan, Routers: routersOf(devices), LeftAlone: left}
-	for _, d := range devices {
-		e.Entries += len(d.GetEntries())
-	}
-	if len(failed) > 0 {
-		e.Text = "nothing was sent; " + strings.Join(failed, "; ")
-	}
-	return e
 }
 
 // intended is the intended config of the change set's routers. A policy is about all routers.
@@ -245,135 +228,4 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 	text := fmt.Sprintf("policy %s could not be planned: %v", cs.GetPolicy(), cause)
 	cs, _, err = c.decide(ctx, id, rollout.Event{Kind: rollout.NoPlan, Text: text}, alone)
 	return cs, err
-}
-
-// compare reads routers and lists those whose running config is not the intended one. The intended config
-// of a router without a plan is empty, but for those that are left alone, each for a reason. The error is that a commit
-// is pending on one.
-func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device, alone map[string]string) (devices []*pushv1.DeviceChange, notes, left, failed []string, err error) {
-	byRouter := map[string]*policyv1.RouterPlan{}
-	for _, p := range plan.GetPlans() {
-		byRouter[p.GetRouter()] = p
-	}
-	var all []device.Device
-	for _, d := range routers {
-		if why := alone[d.Name]; why != "" {
-			notes = append(notes, fmt.Sprintf("%s is left alone: %s", d.Name, why))
-			left = append(left, d.Name)
-			continue
-		}
-		all = append(all, d)
-	}
-	type result struct {
-		change *pushv1.DeviceChange
-		err    error
-	}
-	results := make([]result, len(all))
-	var g errgroup.Group
-	g.SetLimit(parallelRouters)
-	for i, d := range all {
-		g.Go(func() error {
-			results[i].change, results[i].err = c.compareOne(ctx, d, byRouter[d.Name])
-			return nil
-		})
-	}
-	g.Wait() //nolint:errcheck // errors are in results
-	for i, r := range results {
-		plan, pending := byRouter[all[i].Name], (*pendingError)(nil)
-		switch {
-		case errors.As(r.err, &pending):
-			return nil, nil, nil, nil, pending
-		case r.err != nil && plan == nil && !errors.Is(r.err, errConflict):
-			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so managed entries it may still have stay: %v", all[i].Name, r.err))
-			left = append(left, all[i].Name)
-		case r.err != nil:
-			failed = append(failed, fmt.Sprintf("%s: %v", all[i].Name, r.err))
-			if plan == nil {
-				plan = noPart(all[i].Name)
-			}
-			devices = append(devices, &pushv1.DeviceChange{
-				Device: all[i].Name, Plan: plan, State: pushv1.DeviceState_DEVICE_STATE_FAILED, Error: r.err.Error(),
-			})
-		case len(r.change.GetEntries()) > 0:
-			devices = append(devices, r.change)
-		}
-	}
-	slices.SortStableFunc(devices, func(a, b *pushv1.DeviceChange) int { return rank(a) - rank(b) })
-	return devices, notes, left, failed, nil
-}
-
-// parallelRouters bounds how many routers are spoken to at once.
-const parallelRouters = 16
-
-// rank is the order in which routers are changed, make before break: first
-// routers that must be ready for redirected packets, then those that redirect,
-// last those that have no part in the policy any more.
-func rank(d *pushv1.DeviceChange) int {
-	switch {
-	case len(d.GetPlan().GetEntries()) == 0:
-		return 2
-	case len(d.GetPlan().GetLsps()) > 0:
-		return 1
-	}
-	return 0
-}
-
-func (c *Component) compareOne(ctx context.Context, d device.Device, plan *policyv1.RouterPlan) (*pushv1.DeviceChange, error) {
-	vendor, err := c.deps.Vendors.Of(d)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkEncoding(plan, d, vendor.Encoding); err != nil {
-		return nil, err
-	}
-	intended := entriesOf(plan)
-	running, err := c.read(ctx, d, intended)
-	if err != nil {
-		return nil, err
-	}
-	changes := diff.Of(vendor.Encoding, running, intended)
-	if plan == nil {
-		plan = noPart(d.Name)
-	}
-	return &pushv1.DeviceChange{
-		Device: d.Name, Plan: plan, Entries: changesToProto(changes), Diff: diff.Text(changes),
-		State: pushv1.DeviceState_DEVICE_STATE_PLANNED,
-	}, nil
-}
-
-// noPart is the plan of a router without one.
-func noPart(router string) *policyv1.RouterPlan {
-	return &policyv1.RouterPlan{Router: router, Reasons: []string{"the policy has no part for this router any more"}}
-}
-
-// checkEncoding refuses a plan made for another vendor: services/policy and this service read different inventories.
-func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.Encoding) error {
-	for _, e := range plan.GetEntries() {
-		if got := configentry.EncodingFromProto(e.GetEncoding()); got != want {
-			return fmt.Errorf("the plan of %s is encoded in %s, and the router takes %s; give services/policy and services/push the same inventory", d.Name, got, want)
-		}
-	}
-	return nil
-}
-
-// read returns the managed part of a router's running config, unless unmanaged config is in the way of the intended
-// entries, or of the deletion of the others. Whether a commit is pending is asked before and after: what is rolled back
-// or arrives in between must not be taken for what the router keeps.
-func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
-	r, err := c.open(ctx, d, allowanceOf(intended, c.cfg.CommitRate))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if err := r.atRest(ctx); err != nil {
-		return nil, err
-	}
-	running, conflicts, err := r.whole(ctx, intended)
-	if err == nil {
-		err = r.atRest(ctx)
-	}
-	if err == nil {
-		err = inTheWay(conflicts, "; remove that, or leave the interface out")
-	}
-	return running.Entries, err
 }

@@ -10,9 +10,9 @@ type siblings struct {
 // borrowed are rates by sampler that a session has of its siblings. They are remembered, because each record asks.
 type borrowed struct {
 	version int
-	// any: some sibling announces rates by sampler.
-	any   bool
-	rates map[uint64]announcement
+	// bySampler: some sibling announces rates by sampler.
+	bySampler bool
+	rates     map[uint64]announcement
 }
 
 // maxBorrowed is how many are remembered: records may name as many samplers as they like.
@@ -20,12 +20,12 @@ const maxBorrowed = 64
 
 // named is the rate of a sampler that the session itself has not announced: that on which those of its siblings agree
 // that have. Cisco IOS XE sends `option sampler-table` in one observation domain and flows in another. What was
-// announced last before a time does not count. any is whether some sibling announces rates by sampler.
-func (s *session) named(id uint64, before int64) (rate uint64, any bool) {
+// announced last before a time does not count. bySampler is whether some sibling announces rates so.
+func (s *session) named(id uint64, before int64) (rate uint64, bySampler bool) {
 	if s.borrowed.version != s.siblings.version || len(s.borrowed.rates) >= maxBorrowed {
 		s.borrowed = borrowed{s.siblings.version, s.siblings.bySampler(), map[uint64]announcement{}}
 	}
-	if !s.borrowed.any {
+	if !s.borrowed.bySampler {
 		return 0, false
 	}
 	one, asked := s.borrowed.rates[id]
