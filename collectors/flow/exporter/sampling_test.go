@@ -151,3 +151,52 @@ func TestTheRateOfANamedSampler(t *testing.T) {
 	b.take(router, v9(header{seq: 1}, samplerTable(1, 1000), namesSampler(), flowOfSampler(2)))
 	b.want("records of unknown rate", b.only().UnknownRate, uint64(1))
 }
+
+// sampler announces 1:rate in v9 options, for an interface or, with 0, for all.
+func sampler(iface, rate uint32) []byte {
+	scope := uint16(1)
+	if iface != 0 {
+		scope = 2
+	}
+	return append(set(1, u16(400, 4, 4, scope, 4, 34, 4)), set(400, u32(iface, rate))...)
+}
+
+func TestSamplingRate(t *testing.T) {
+	f := func(sets ...[]byte) []byte { return v9(header{seq: 1}, append(sets, tmpl(9), flows(1, hour))...) }
+	for _, c := range []struct {
+		name   string
+		change func(*Configuration)
+		d      []byte
+		want   uint64
+	}{
+		{"never said is unknown", nil, f(), 0},
+		{"never said, with a default", func(c *Configuration) { c.DefaultSamplingRate = 1 }, f(), 1},
+		{"said in options", func(c *Configuration) { c.DefaultSamplingRate = 1 }, f(sampler(0, 100)), 100},
+		{"said for the flow's interface", nil, f(sampler(7, 50)), 50},
+		{"said for another interface, and only there", nil, f(sampler(8, 50)), 50},
+		{"its interface goes before the rest", nil, f(sampler(0, 100), sampler(7, 50)), 50},
+		{"a rate that no router samples at is not believed", func(c *Configuration) { c.DefaultSamplingRate = 1 }, f(sampler(0, 1<<32-1)), 0},
+		{"two other interfaces that differ", nil, f(sampler(8, 50), sampler(9, 60)), 0},
+		{"the operator knows better", func(c *Configuration) {
+			c.SamplingRate = map[netip.Addr]uint64{router.Addr(): 10}
+		}, f(sampler(0, 100)), 10},
+		{"said in the header of v5", nil, v5(header{seq: 1}, 0x4064, 1), 100},
+		{"not said in the header of v5", nil, v5(header{seq: 1}, 0, 1), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, c.change)
+			got := b.take(router, c.d)
+			if len(got) != 1 {
+				t.Fatalf("%d records, want 1", len(got))
+			}
+			b.want("rate", got[0].SamplingRate, c.want)
+		})
+	}
+}
+
+func TestSamplingChangesAreCounted(t *testing.T) {
+	b := newBench(t, nil)
+	b.take(router, v9(header{seq: 1}, sampler(0, 100)), v9(header{seq: 2}, sampler(0, 100)), v9(header{seq: 3}, sampler(0, 200)))
+	b.want("events", b.only().Events, map[string]uint64{EventSamplingChange: 1})
+	b.want("rate", b.only().SamplingRate, uint64(200))
+}

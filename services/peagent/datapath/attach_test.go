@@ -37,53 +37,61 @@ func tc(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// spent is what attaching to ports, doing it again, and taking it off costs.
-type spent struct{ first, again, off, calls int }
-
-func attachTo(t *testing.T, n int) spent {
+// attaching runs, in a network namespace with so many ports of customers, what attaches to ports.
+func attaching(t *testing.T, n int, do func(d *Datapath, p *Ports, names []string) error) {
 	t.Helper()
-	s, err := scratchns.Run(func(netns.NsHandle) (s spent, err error) {
+	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
 		names, err := customers(n)
 		if err != nil {
-			return s, err
+			return none, err
 		}
 		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
 		if err != nil {
-			return s, err
+			return none, err
 		}
 		defer d.Close()
 		p, err := OpenPorts()
 		if err != nil {
-			return s, err
+			return none, err
 		}
 		defer p.Close()
+		return none, do(d, p, names)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spent is what attaching to ports, doing it again, and taking it off costs.
+type spent struct{ first, again, off, calls int }
+
+func attachTo(t *testing.T, n int) (s spent) {
+	t.Helper()
+	attaching(t, n, func(d *Datapath, p *Ports, names []string) error {
 		if err := d.Attach(p, names[:1], names[1:]); err != nil {
-			return s, err
+			return err
 		}
 		s.first = p.Messages
 		if err := d.Attach(p, names[:1], names[1:]); err != nil {
-			return s, err
+			return err
 		}
 		s.again, s.calls = p.Messages-s.first, p.Calls
 		for _, side := range []string{"ingress", "egress"} {
 			out, err := tc("filter", "show", "dev", names[n-1], side)
 			if strings.Count(out, filterName) != 1 {
-				return s, fmt.Errorf("attached twice, the last port's %s has: %s %w", side, out, err)
+				return fmt.Errorf("attached twice, the last port's %s has: %s %w", side, out, err)
 			}
 		}
 		if err := p.Detach(names); err != nil {
-			return s, err
+			return err
 		}
 		s.off = p.Messages - s.first - s.again
 		out, err := tc("qdisc", "show")
 		if strings.Contains(out, "clsact") {
-			return s, fmt.Errorf("left behind: %s", out)
+			return fmt.Errorf("left behind: %s", out)
 		}
-		return s, err
+		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
@@ -108,120 +116,77 @@ func TestAttachingCostsTheSamePerPort(t *testing.T) {
 
 // TestPortsThatLackSomethingAreFound among many, whose answers fill several batches.
 func TestPortsThatLackSomethingAreFound(t *testing.T) {
-	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
-		names, err := customers(400)
-		if err != nil {
-			return none, err
-		}
-		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
-		if err != nil {
-			return none, err
-		}
-		defer d.Close()
-		p, err := OpenPorts()
-		if err != nil {
-			return none, err
-		}
-		defer p.Close()
+	attaching(t, 400, func(d *Datapath, p *Ports, names []string) error {
 		if _, err := OpenScheduler(names[0], HTB, 4, 128); err != nil {
-			return none, err
+			return err
 		}
 		if err := d.Attach(p, names[:1], names[1:]); err != nil {
-			return none, err
+			return err
 		}
 		all, err := p.indices(names)
 		if err != nil {
-			return none, err
+			return err
 		}
 		began := time.Now()
 		if got := p.Lacking(all[:1], all[1:], HTB); len(got) != 0 {
-			return none, fmt.Errorf("%d interfaces lack something of what was attached", len(got))
+			return fmt.Errorf("%d interfaces lack something of what was attached", len(got))
 		}
 		t.Log("400 ports looked at in", time.Since(began))
 		for _, command := range []string{
 			"qdisc del dev c0 root", "filter del dev c70 ingress prio 2", "filter del dev c71 egress prio 2", "qdisc del dev c398 clsact",
 		} {
 			if _, err := tc(strings.Fields(command)...); err != nil {
-				return none, err
+				return err
 			}
 		}
 		if err := exec.Command("ip", "link", "del", "c399").Run(); err != nil {
-			return none, err
+			return err
 		}
 		got := slices.Sorted(maps.Keys(p.Lacking(all[:1], all[1:], HTB)))
 		if want := []int{all[0], all[70], all[71], all[398], all[399]}; !slices.Equal(got, want) {
-			return none, fmt.Errorf("interfaces %v lack something, want %v", got, want)
+			return fmt.Errorf("interfaces %v lack something, want %v", got, want)
 		}
-		return none, nil
+		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func TestWhatOthersPutOnAPortStays(t *testing.T) {
-	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
+	attaching(t, 0, func(d *Datapath, p *Ports, _ []string) error {
 		if _, err := tc("qdisc", "add", "dev", scratchns.Port, "clsact"); err != nil {
-			return none, err
+			return err
 		}
 		if _, err := tc("filter", "add", "dev", scratchns.Port, "ingress", "prio", "7", "protocol", "ip", "u32", "match", "u32", "0", "0"); err != nil {
-			return none, err
+			return err
 		}
 		before, err := tc("filter", "show", "dev", scratchns.Port, "ingress")
 		if err != nil {
-			return none, err
+			return err
 		}
-		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
-		if err != nil {
-			return none, err
-		}
-		defer d.Close()
-		p, err := OpenPorts()
-		if err != nil {
-			return none, err
-		}
-		defer p.Close()
 		if err := d.Attach(p, nil, []string{scratchns.Port}); err != nil {
-			return none, err
+			return err
 		}
 		if err := p.Detach([]string{scratchns.Port, "was-never-there"}); err != nil {
-			return none, err
+			return err
 		}
 		after, err := tc("filter", "show", "dev", scratchns.Port, "ingress")
 		if after != before {
-			return none, fmt.Errorf("before:\n%s\nafter:\n%s", before, after)
+			return fmt.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
-		return none, err
+		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func TestAttachNamesThePort(t *testing.T) {
-	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
-		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
-		if err != nil {
-			return none, err
-		}
-		defer d.Close()
-		p, err := OpenPorts()
-		if err != nil {
-			return none, err
-		}
-		defer p.Close()
+	attaching(t, 0, func(d *Datapath, p *Ports, _ []string) error {
 		if err := d.Attach(p, []string{"no-such-port"}, nil); err == nil || !strings.Contains(err.Error(), "no-such-port") {
-			return none, fmt.Errorf("attached to a port that is not there: %v", err)
+			return fmt.Errorf("attached to a port that is not there: %v", err)
 		}
 		if _, err := tc("qdisc", "add", "dev", scratchns.Port, "ingress"); err != nil {
-			return none, err
+			return err
 		}
 		if err := d.Attach(p, []string{scratchns.Port}, nil); err == nil || !strings.Contains(err.Error(), scratchns.Port) {
-			return none, fmt.Errorf("attached egress to a port with somebody's ingress qdisc: %v", err)
+			return fmt.Errorf("attached egress to a port with somebody's ingress qdisc: %v", err)
 		}
-		return none, nil
+		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
