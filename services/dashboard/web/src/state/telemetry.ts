@@ -27,8 +27,8 @@ export class CounterReader {
   async read(signal: AbortSignal): Promise<CounterSeries> {
     const now = Date.now();
     const newest = newestOf(this.#series);
-    const from = newest === undefined ? now - historySpan : newest - late;
-    // A router's clock may be ahead of this browser's.
+    // A router's clock may be ahead of this browser's, and of the other routers', whose readings would be left out.
+    const from = newest === undefined ? now - historySpan : Math.min(newest, now) - late;
     const window = { from: timestampFromMs(from), to: timestampFromMs(now + 60_000) };
     const answers = await Promise.all(
       prefixes.map((pathPrefix) => this.api.telemetry({ pathPrefix, ...window }, { signal })),
