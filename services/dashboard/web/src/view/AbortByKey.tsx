@@ -26,7 +26,7 @@ export function AbortByKey({ list, open }: Props) {
     setTold(error ? `Abort of ${c.id} failed: ${error}` : undefined);
     setAsked(error ? undefined : c.id);
   };
-  const holding = useHold("a", target && (() => void abort(target)));
+  const holding = useHold("a", target && (() => void abort(target)), target?.id);
   return (
     <>
       {told && (

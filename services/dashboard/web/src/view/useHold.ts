@@ -7,15 +7,17 @@ const editable = "input, textarea, select, [contenteditable], dialog";
 
 /**
  * Calls back when a key has been held, unless a user types or a dialog is open; reports whether it is being held now.
- * Without an action it listens to nothing.
+ * Without an action it listens to nothing. A hold is for what the action was about when it began: it ends where that is
+ * something else meanwhile.
  */
-export function useHold(key: string, action: (() => void) | undefined): boolean {
+export function useHold(key: string, action: (() => void) | undefined, about: string | undefined): boolean {
   const [holding, setHolding] = useState(false);
   const latest = useRef(action);
   useEffect(() => {
     latest.current = action;
   }, [action]);
   const active = action !== undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a hold is about one thing, which nothing here names.
   useEffect(() => {
     if (!active) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,6 +48,6 @@ export function useHold(key: string, action: (() => void) | undefined): boolean 
       window.removeEventListener("keyup", up);
       window.removeEventListener("blur", end);
     };
-  }, [key, active]);
+  }, [key, active, about]);
   return holding;
 }
