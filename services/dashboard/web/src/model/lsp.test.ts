@@ -33,6 +33,18 @@ describe("overlays", () => {
     expect(overlays([first, second], testbed, undefined)).toEqual([]);
   });
 
+  test("a draft that waited for the one after it is newer on the router", () => {
+    const waited = changeSet("c1", State.VERIFIED, 1, [
+      { device: "WR", state: DeviceState.CONFIRMED, lsps: overCr, applied: 9 },
+    ]);
+    const second = changeSet("c2", State.VERIFIED, 2, [
+      { device: "WR", state: DeviceState.CONFIRMED, lsps: { "te-2": [er] }, applied: 4 },
+    ]);
+    expect(brief(overlays([second, waited], testbed, undefined))).toEqual([
+      ["te-1", "c1", "active", `${wr} ${cr} ${er}`],
+    ]);
+  });
+
   test("after a rollback the one before is in force again", () => {
     const first = changeSet("c1", State.VERIFIED, 1, [{ device: "WR", state: DeviceState.CONFIRMED, lsps: overCr }]);
     const second = changeSet("c2", State.ROLLED_BACK, 2, [

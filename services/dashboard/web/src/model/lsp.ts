@@ -1,7 +1,8 @@
 // The alpha LSPs drawn over the map: those in force, from applied change sets,
 // and those that a change set would add.
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RouterPlan } from "../gen/millrace/policy/v1/policy_pb";
-import { type ChangeSet, DeviceState, State } from "../gen/millrace/push/v1/push_pb";
+import { type ChangeSet, type DeviceChange, DeviceState, State } from "../gen/millrace/push/v1/push_pb";
 import { type Graph, plainAddress } from "./topology";
 
 export interface LspOverlay {
@@ -22,24 +23,32 @@ export interface LspOverlay {
 const ahead = new Set([State.DRAFT, State.PLANNED, State.APPROVED, State.APPLYING]);
 const onRouter = new Set([DeviceState.APPLIED, DeviceState.CONFIRMED]);
 
-/** Change sets in the order in which they reached the routers, newest first. */
+/** Change sets in the order in which they were requested, newest first. */
 const newestFirst = (changes: readonly ChangeSet[]) =>
   [...changes].sort(
     (a, b) => Number((b.created?.seconds ?? 0n) - (a.created?.seconds ?? 0n)) || b.id.localeCompare(a.id),
   );
 
+/** When a router had its part, ms: a draft may wait, and reach it after one that was requested later. */
+function reachedAt(c: ChangeSet, d: DeviceChange): number {
+  const at = d.applied ?? c.created;
+  return at ? timestampMs(at) : 0;
+}
+
 /**
- * A plan is all config of Millrace on a router, so that the newest one applied
+ * A plan is all config of Millrace on a router, so that the one applied last
  * replaces those before it, also where it has no LSP.
  */
 function plansInForce(changes: readonly ChangeSet[]): [string, RouterPlan][] {
-  const plans = new Map<string, [string, RouterPlan]>();
+  const plans = new Map<string, { at: number; of: [string, RouterPlan] }>();
   for (const c of newestFirst(changes.filter((c) => c.state !== State.ROLLED_BACK))) {
     for (const d of c.devices) {
-      if (d.plan && onRouter.has(d.state) && !plans.has(d.device)) plans.set(d.device, [c.id, d.plan]);
+      const at = reachedAt(c, d);
+      if (!d.plan || !onRouter.has(d.state) || at <= (plans.get(d.device)?.at ?? -1)) continue;
+      plans.set(d.device, { at, of: [c.id, d.plan] });
     }
   }
-  return [...plans.values()];
+  return [...plans.values()].map((p) => p.of);
 }
 
 /** LSPs in force, then those the given change set would add. */

@@ -47,6 +47,8 @@ interface DeviceText {
   state: DeviceState;
   /** LSPs by name, with their hops as loopbacks. */
   lsps?: Record<string, string[]>;
+  /** When the router had it, ms. */
+  applied?: number;
 }
 
 export function changeSet(id: string, state: State, created: number, devices: DeviceText[] = []): ChangeSet {
@@ -58,6 +60,7 @@ export function changeSet(id: string, state: State, created: number, devices: De
       create(DeviceChangeSchema, {
         device: d.device,
         state: d.state,
+        ...(d.applied !== undefined && { applied: timestampFromMs(d.applied) }),
         plan: create(RouterPlanSchema, {
           router: d.device,
           lsps: Object.entries(d.lsps ?? {}).map(([name, hops]) =>
