@@ -40,7 +40,7 @@ export function useStore(): Store {
 }
 
 export function useResource<T>(resource: Resource<T>): Known<T> {
-  return useSyncExternalStore(resource.subscribe, resource.get);
+  return useSyncExternalStore(resource.subscribe, resource.get, resource.get);
 }
 
 /** A resource that is polled only while a component shows it. */
@@ -57,7 +57,8 @@ export function useStream(): Stream {
 /** Something derived from the time; the component renders again only when it changes. */
 export function useTime<T extends string | number>(derive: (now: Millis) => T): T {
   const { clock } = useStore();
-  return useSyncExternalStore(clock.subscribe, () => derive(clock.now()));
+  const derived = () => derive(clock.now());
+  return useSyncExternalStore(clock.subscribe, derived, derived);
 }
 
 /** Resolution of the map's time, which decides only when a load is too old to show. */

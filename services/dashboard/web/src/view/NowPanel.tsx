@@ -9,13 +9,13 @@ import { OperatorDialog } from "./OperatorDialog";
 import { Badge, Panel } from "./Panel";
 import { Ago } from "./time";
 
-/** What is alpha now; the panel is there only while something is. */
+/** What is alpha now; the panel is there only while something is, or while that is not known. */
 export function NowPanel({ onChange }: { onChange: (id: string) => void }) {
   const { network } = useStore();
   const now = useResource(network.now);
   const [asked, ask] = useState<AlphaNow>();
   const list = now.data?.pairs ?? [];
-  if (list.length === 0 && !asked) return null;
+  if (list.length === 0 && !asked && !now.error) return null;
   const open = list.filter(needsRedirect).length;
   return (
     <Panel
@@ -23,7 +23,7 @@ export function NowPanel({ onChange }: { onChange: (id: string) => void }) {
       className={open > 0 ? "now alarm" : "now"}
       testId="now"
       source={now}
-      aside={<span className="dim">{open} unidentified</span>}
+      aside={now.data && <span className="dim">{open} unidentified</span>}
     >
       <table>
         <thead>

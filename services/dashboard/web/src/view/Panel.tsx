@@ -39,6 +39,22 @@ export function Panel({ title, className = "", aside, source, testId, children }
   );
 }
 
+/** Says that a part of a panel comes from elsewhere, and cannot be loaded: what is shown of it is old, or nothing. */
+export function NotKnown({ what, source: { error, at } }: { what: string; source: Known<unknown> }) {
+  if (!error) return null;
+  return (
+    <p className="problem" role="status">
+      Not known {what}: {error}.
+      {at !== undefined && (
+        <>
+          {" "}
+          Last loaded <AgoMillis at={millis(at)} />.
+        </>
+      )}
+    </p>
+  );
+}
+
 /** Stands where there is nothing to show yet, with the next step. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (

@@ -6,7 +6,7 @@ import { describeGraph, type Graph } from "../model/topology";
 import type { MapView } from "../model/urlState";
 import { useGraph, useResource, useStore } from "../state/hooks";
 import { LinkTable } from "./LinkTable";
-import { Empty, Panel } from "./Panel";
+import { Empty, NotKnown, Panel } from "./Panel";
 import { TopologyMap } from "./TopologyMap";
 
 interface Props {
@@ -21,7 +21,10 @@ export function TopologyPanel({ selected, view, onView, onChange }: Props) {
   const store = useStore();
   const topology = useResource(store.network.topology);
   const changes = useResource(store.changes.list).data;
-  const drifts = useResource(store.changes.drift).data ?? [];
+  const devices = useResource(store.network.devices);
+  const counters = useResource(store.network.counters);
+  const drift = useResource(store.changes.drift);
+  const drifts = drift.data ?? [];
   const freezes = useResource(store.changes.freezes).data ?? [];
   const graph = useGraph();
   const lsps = useMemo(
@@ -50,6 +53,9 @@ export function TopologyPanel({ selected, view, onView, onChange }: Props) {
         </>
       }
     >
+      <NotKnown what="which routers answer" source={devices} />
+      <NotKnown what="what links carry" source={counters} />
+      <NotKnown what="where running configs differ from what change sets left" source={drift} />
       {graph.routers.length === 0 ? (
         <Empty title="No routers yet.">
           Add them to the inventory and start their agents. The map appears once one of them reports its link-state
