@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,8 +45,13 @@ func (p *Publisher) Publish(ctx context.Context, kind Kind, subject, text string
 	p.PublishDetail(ctx, kind, subject, text, "")
 }
 
-// PublishDetail is Publish with more lines, such as a diff; the log has the sentence only.
+// PublishDetail is Publish with more lines, such as a diff; the log has the sentence only. Texts of routers may be in
+// any encoding: what is no UTF-8 of them is replaced, since no bus would ever take the event, nor those that wait
+// behind it.
 func (p *Publisher) PublishDetail(ctx context.Context, kind Kind, subject, text, detail string) {
+	for _, s := range []*string{&subject, &text, &detail} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
 	p.log.Log(ctx, levels[kind.severity], text, "code", kind.code, "subject", subject)
 	e := &eventv1.Event{
 		Id: rand.Text(), Time: timestamppb.Now(), Source: kind.source,
