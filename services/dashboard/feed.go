@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
@@ -19,9 +21,24 @@ type feed struct {
 
 	mu       sync.Mutex
 	limit    int
-	recent   []*eventv1.Event // oldest first
-	known    map[string]bool  // ids in recent: the bus may deliver twice
+	recent   []told          // oldest first
+	known    map[string]bool // ids in recent: the bus may deliver twice
 	watchers map[*watcher]bool
+}
+
+// told is an event with the time by which it is new or old.
+type told struct {
+	*eventv1.Event
+	at time.Time
+}
+
+// tell takes the clock of who raised an event for right unless it is ahead: that would keep the event for as long.
+func tell(e *eventv1.Event, now time.Time) told {
+	at := e.GetTime().AsTime()
+	if at.After(now) {
+		at = now
+	}
+	return told{e, at}
 }
 
 // watcher is one open stream; its channel is closed when it lags.
@@ -31,7 +48,8 @@ func newFeed(limit int, m *metrics) *feed {
 	return &feed{limit: limit, metrics: m, known: map[string]bool{}, watchers: map[*watcher]bool{}}
 }
 
-// add takes one event; the same id again changes nothing.
+// add takes one event; the same id again changes nothing. A new group of Kafka gets all that is kept, one partition
+// after the other, so what comes last need not be what happened last.
 func (f *feed) add(e *eventv1.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +58,11 @@ func (f *feed) add(e *eventv1.Event) {
 	}
 	f.metrics.events.Inc()
 	f.known[e.GetId()] = true
-	f.recent = append(f.recent, e)
+	is, at := tell(e, time.Now()), len(f.recent)
+	for at > 0 && f.recent[at-1].at.After(is.at) {
+		at--
+	}
+	f.recent = slices.Insert(f.recent, at, is)
 	if len(f.recent) > f.limit {
 		delete(f.known, f.recent[0].GetId())
 		f.recent = f.recent[1:]
@@ -72,7 +94,11 @@ func (f *feed) watch(n int) ([]*eventv1.Event, *watcher) {
 	f.watchers[w] = true
 	f.metrics.watchers.Inc()
 	n = max(0, min(n, len(f.recent)))
-	return append([]*eventv1.Event(nil), f.recent[len(f.recent)-n:]...), w
+	var out []*eventv1.Event
+	for _, is := range f.recent[len(f.recent)-n:] {
+		out = append(out, is.Event)
+	}
+	return out, w
 }
 
 // leave forgets a watcher; once is enough, twice is harmless.

@@ -3,9 +3,11 @@ package dashboard
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
@@ -28,6 +30,27 @@ func TestFeedKeepsTheNewestAndEachOnce(t *testing.T) {
 		if diff := cmp.Diff(ids(got), want); diff != "" {
 			t.Errorf("recent %d (-got +want):\n%s", n, diff)
 		}
+	}
+}
+
+// Kafka gives one partition after the other, each from its oldest message on: what comes last may be days old.
+func TestFeedKeepsTheNewestInWhateverOrderTheyCome(t *testing.T) {
+	f := newFeed(4, newMetrics(nil))
+	now := time.Now()
+	for _, e := range []struct {
+		id  string
+		ago time.Duration
+	}{
+		{"lost-a-router", time.Hour}, {"an-hour-later", time.Minute},
+		{"flap-1", 72 * time.Hour}, {"flap-2", 48 * time.Hour}, {"flap-3", 24 * time.Hour}, {"flap-4", 30 * time.Minute},
+		{"of-a-clock-that-is-ahead", -24 * time.Hour}, {"now", 0},
+	} {
+		f.add(&eventv1.Event{Id: e.id, Time: timestamppb.New(now.Add(-e.ago))})
+	}
+	got, w := f.watch(99)
+	f.leave(w)
+	if diff := cmp.Diff(ids(got), []string{"flap-4", "an-hour-later", "now", "of-a-clock-that-is-ahead"}); diff != "" {
+		t.Errorf("recent (-got +want):\n%s", diff)
 	}
 }
 
