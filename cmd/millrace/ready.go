@@ -26,9 +26,8 @@ not, the reason is the error. --wait asks again each second until it is ready or
 			defer cancel()
 			err := askReady(ctx, client, server)
 			for until := time.Now().Add(patience); err != nil && time.Now().Before(until); err = askReady(ctx, client, server) {
-				select {
-				case <-ctx.Done():
-				case <-time.After(time.Second):
+				if interrupted := sleep(ctx, time.Second); interrupted != nil {
+					return interrupted
 				}
 			}
 			if err == nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -32,5 +34,20 @@ func TestReadySaysWhyNot(t *testing.T) {
 	asked.Store(0)
 	if err := ask("--wait", "1m"); err != nil || asked.Load() != 2 {
 		t.Errorf("%v after %d questions, want ready after 2", err, asked.Load())
+	}
+}
+
+// Who presses Ctrl-C does not want to wait for the rest of the time.
+func TestReadyEndsWithItsUser(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		interrupt()
+		http.Error(w, "etcd does not answer", http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	cmd := root()
+	cmd.SetArgs([]string{"ready", "--server", server.URL, "--wait", "1h"})
+	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was interrupted", err)
 	}
 }
