@@ -42,13 +42,20 @@ describe("the trend of the last hour", () => {
 });
 
 test("words are about the last minute that is over", () => {
-  expect(usageText(usage(), 1000)).toBeUndefined();
-  expect(usageText(usage(minute(1, 7_500_000n), minute(0, 75n)), 2_000_000)).toBe(
+  expect(usageText(usage(), 1000, now)).toBeUndefined();
+  expect(usageText(usage(minute(1, 7_500_000n), minute(0, 75n)), 2_000_000, now)).toBe(
     "1.00 Mbit/s of 2.00 Mbit/s; 7.50 MB in the last hour",
   );
-  expect(usageText(usage(minute(0, 7_500_000n, 7_500_000n)), 1_000_000)).toBe(
+  expect(usageText(usage(minute(0, 7_500_000n, 7_500_000n)), 1_000_000, now)).toBe(
     "2.00 Mbit/s of 1.00 Mbit/s; 15.0 MB in the last hour, 7.50 MB of it above the rate",
   );
+});
+
+test("a rate of long ago is none of now", () => {
+  const silent = usage(minute(41, 7_500_000n), minute(40, 75n));
+  expect(usageText(silent, 2_000_000, now)).toBe("no counts for 40 min; 7.50 MB in the last hour");
+  const late = usage(minute(4, 7_500_000n), minute(3, 75n));
+  expect(usageText(late, 2_000_000, now)).toBe("1.00 Mbit/s of 2.00 Mbit/s; 7.50 MB in the last hour");
 });
 
 describe("between ports", () => {
@@ -68,8 +75,8 @@ describe("between ports", () => {
     expect(usageTrend(both, 1000, now, "back").slice(-2)).toEqual([0.5, 0.1]);
   });
   test("and words", () => {
-    expect(usageText(both, 1000)).toBe("1.00 kbit/s of 1.00 kbit/s; 7.50 kB in the last hour");
-    expect(usageText({ ...both, carriedUnknown: true }, 1000, "back")).toBe(
+    expect(usageText(both, 1000, now)).toBe("1.00 kbit/s of 1.00 kbit/s; 7.50 kB in the last hour");
+    expect(usageText({ ...both, carriedUnknown: true }, 1000, now, "back")).toBe(
       "500 bit/s of 1.00 kbit/s; 4.50 kB in the last hour; one port has no counts",
     );
   });

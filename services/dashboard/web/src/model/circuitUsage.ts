@@ -1,7 +1,7 @@
 // What a circuit sent, beside its rate.
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Circuit, UsagePoint, UsageResponse } from "../gen/millrace/circuits/v1/circuits_pb";
-import { bitsPerSecond, formatBytes, formatRate, type Millis, type Share, share } from "./units";
+import { bitsPerSecond, formatBytes, formatRate, formatSpan, type Millis, type Share, share } from "./units";
 
 /** How far back the page looks, ms. */
 export const usageSpan = 3_600_000;
@@ -35,14 +35,24 @@ export function usageTrend(
   return trend;
 }
 
+/** So many steps after its beginning a count is here: it takes one, is on its way, and is kept for a while. */
+const stepsUntilKnown = 4;
+
 /** The last whole step and the hour in words; undefined where no router reported. */
-export function usageText(usage: UsageResponse, booked: number, way: Way = "forth"): string | undefined {
+export function usageText(usage: UsageResponse, booked: number, now: Millis, way: Way = "forth"): string | undefined {
   const last = usage.points.at(-2) ?? usage.points.at(-1); // the newest step is not over
   if (!last) return undefined;
-  const rate = (Number(entered(last, way)) * 8) / Number(usage.stepSeconds);
+  const step = Number(usage.stepSeconds) * 1000;
+  const newest = usage.points.at(-1)?.time;
+  const silent = newest ? now - timestampDate(newest).getTime() : 0;
+  const rate = bitsPerSecond((Number(entered(last, way)) * 8000) / step);
+  const sent =
+    silent < stepsUntilKnown * step
+      ? `${formatRate(rate)} of ${formatRate(bitsPerSecond(booked))}`
+      : `no counts for ${formatSpan(silent)}`;
   const all = usage.total ? entered(usage.total, way) : 0n;
   const excess = way === "forth" ? (usage.total?.excessOctets ?? 0n) : 0n;
   const above = excess > 0n ? `, ${formatBytes(excess)} of it above the rate` : "";
   const lacks = usage.carriedUnknown ? "; one port has no counts" : "";
-  return `${formatRate(bitsPerSecond(rate))} of ${formatRate(bitsPerSecond(booked))}; ${formatBytes(all)} in the last hour${above}${lacks}`;
+  return `${sent}; ${formatBytes(all)} in the last hour${above}${lacks}`;
 }

@@ -26,7 +26,7 @@ const names: Record<Way, string> = { forth: "Sent", back: "Sent back" };
 
 function Sent({ usage, booked, way }: { usage: UsageResponse; booked: number; way: Way }) {
   const now = useTime((t) => millis(t - (t % minute)));
-  const text = usageText(usage, booked, way);
+  const text = usageText(usage, booked, now, way);
   if (!text) return null;
   return (
     <Fact name={names[way]}>
