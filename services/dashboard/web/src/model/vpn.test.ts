@@ -57,6 +57,15 @@ test("answers that overlap are one history, in the order of time", () => {
   expect(newestOf(emptyVpnSeries)).toBeUndefined();
 });
 
+test("a flow that is measured no more leaves the window with its last reading", () => {
+  const end = vpnSpan / 1000;
+  let series = addSeries(emptyVpnSeries, answer({ "red a b": { 0: 1 }, "blue a b": { 1: 1 } }, { 1: 1 }));
+  series = addSeries(series, answer({ "blue a b": { [end + 1]: 2 } }, { [end + 1]: 1 }));
+  expect([...series.flows.keys()]).toEqual(["blue a b"]);
+  series = addSeries(series, answer({}, { [2 * end + 2]: 1 }));
+  expect(series.flows.size).toBe(0);
+});
+
 test("what is older than the window is forgotten", () => {
   const series = addSeries(
     addSeries(emptyVpnSeries, answer({ "red a b": { 0: 1 } })),

@@ -63,7 +63,10 @@ export function addSeries(series: VpnSeries, answer: VpnSeriesResponse): VpnSeri
   const fresh = answer.fairness.flatMap((p) =>
     p.time ? [{ time: millis(timestampMs(p.time)), fairness: p.fairness, jain: p.jain, active: p.active }] : [],
   );
-  return { flows, fairness: merge(series.fairness, fresh) };
+  const fairness = merge(series.fairness, fresh);
+  const first = (fairness.at(-1)?.time ?? 0) - vpnSpan;
+  for (const [key, readings] of flows) if ((readings.at(-1)?.time ?? 0) < first) flows.delete(key);
+  return { flows, fairness };
 }
 
 /** Time of the newest reading; later requests begin there. */

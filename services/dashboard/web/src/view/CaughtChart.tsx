@@ -1,11 +1,12 @@
 import { useState } from "react";
 import type { EffectivenessDay } from "../gen/millrace/alpha/v1/alpha_pb";
+import { readingAt } from "../model/chart";
 import { caughtInAll, caughtOver, spanOver } from "../model/effectiveness";
 import { formatBytes, formatShare, type Millis } from "../model/units";
 import { useTime } from "../state/hooks";
 import { ChartKey } from "./ChartKey";
 import { Empty } from "./Panel";
-import { shown, TimeChart } from "./TimeChart";
+import { TimeChart } from "./TimeChart";
 
 const date = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", year: "numeric", timeZone: "UTC" });
 
@@ -22,7 +23,7 @@ export function CaughtChart({ days }: { days: readonly EffectivenessDay[] }) {
       <Empty title="No day with alpha bytes was judged yet.">The nightly run judges the days that are over.</Empty>
     );
   const all = caughtInAll(days);
-  const here = (at !== undefined && shown(caught, at, apart)) || all;
+  const here = (at !== undefined && readingAt(caught, at, apart)) || all;
   const line = (part: "under24" | "under32") => caught.map((c) => ({ time: c.time, value: c[part] }));
   return (
     <>

@@ -1,5 +1,6 @@
 import { type PointerEvent, useRef, useState } from "react";
 import { linePath, niceMax, type Reading, readingAt, ticks } from "../model/chart";
+import { staleAfter } from "../model/counters";
 import { type Millis, millis } from "../model/units";
 import { useTime } from "../state/hooks";
 import { useSize } from "./useSize";
@@ -101,9 +102,13 @@ export function TimeChart({ label, lines, span, max, format, clock = timeOfDay, 
   );
 }
 
-/** The value that a legend shows: at the pointer, else the newest. */
-export const shown = <T extends { time: Millis }>(
+/** The value that a legend shows: at the pointer, else the newest, unless that is too old to be one of now. */
+export function shown<T extends { time: Millis }>(
   readings: readonly T[],
   at: Millis | undefined,
-  apart?: number,
-): T | undefined => (at === undefined ? readings.at(-1) : readingAt(readings, at, apart));
+  now: Millis,
+): T | undefined {
+  if (at !== undefined) return readingAt(readings, at);
+  const newest = readings.at(-1);
+  return newest && now - newest.time <= staleAfter ? newest : undefined;
+}

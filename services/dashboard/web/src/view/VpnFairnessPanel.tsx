@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { Millis } from "../model/units";
 import { emptyVpnSeries, vpnSpan } from "../model/vpn";
-import { useLive, useStore } from "../state/hooks";
+import { useLive, useStore, useTime } from "../state/hooks";
 import { ChartKey } from "./ChartKey";
 import { Empty, Panel } from "./Panel";
 import { shown, TimeChart } from "./TimeChart";
@@ -11,13 +11,15 @@ export function VpnFairnessPanel() {
   const series = useLive(store.vpn.series);
   const { fairness } = series.data ?? emptyVpnSeries;
   const [at, setAt] = useState<Millis>();
-  const here = shown(fairness, at);
+  const now = useTime((t) => t);
+  const here = shown(fairness, at, now);
   const line = (part: "fairness" | "jain") => fairness.map((r) => ({ time: r.time, value: r[part] }));
   return (
     <Panel
       title="Fairness"
       className="fairness"
       testId="vpn-fairness"
+      source={series}
       aside={here && <span className="dim">{here.active} active flows</span>}
     >
       {fairness.length === 0 ? (
@@ -27,7 +29,7 @@ export function VpnFairnessPanel() {
       ) : (
         <>
           <TimeChart
-            label={`F and Jain's index of the last 5 minutes. Now F ${here?.fairness.toFixed(3)}, Jain ${here?.jain.toFixed(3)}`}
+            label={`F and Jain's index of the last 5 minutes. ${here ? `Now F ${here.fairness.toFixed(3)}, Jain ${here.jain.toFixed(3)}` : "What they are now is not known"}`}
             lines={[
               { id: "jain", label: "Jain", tone: "s1", readings: line("jain") },
               { id: "F", label: "F", tone: "s0", readings: line("fairness") },

@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Flow } from "../gen/millrace/vpn/v1/vpn_pb";
 import { bitsPerSecond, formatRate, type Millis } from "../model/units";
 import { drawn, emptyVpnSeries, flowKey, mostLines, pairText, type VpnReading, vpnSpan } from "../model/vpn";
-import { useLive, useStore } from "../state/hooks";
+import { useLive, useStore, useTime } from "../state/hooks";
 import { LineMark } from "./ChartKey";
 import { Empty, Panel } from "./Panel";
 import { type ChartLine, shown, TimeChart } from "./TimeChart";
@@ -21,6 +21,7 @@ export function VpnRatesPanel({ selected, onSelect }: Props) {
   const all = useLive(store.vpn.flows).data?.flows ?? [];
   const flows = drawn(all, series, selected);
   const [at, setAt] = useState<Millis>();
+  const now = useTime((t) => t);
   const readings = (f: Flow) => series.flows.get(flowKey(f)) ?? [];
   const lines = flows.flatMap((f, i) => chartLines(f, readings(f), `s${i}`));
   return (
@@ -50,7 +51,7 @@ export function VpnRatesPanel({ selected, onSelect }: Props) {
           <TimeChart label={describe(flows)} lines={lines} span={vpnSpan} format={rate} onPoint={setAt} />
           <ul className="keys" aria-label="VPN flows, rate of fair share">
             {flows.map((f, i) => (
-              <FlowKey key={flowKey(f)} flow={f} tone={`s${i}`} reading={shown(readings(f), at)} />
+              <FlowKey key={flowKey(f)} flow={f} tone={`s${i}`} reading={shown(readings(f), at, now)} />
             ))}
           </ul>
         </>
