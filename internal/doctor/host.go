@@ -85,8 +85,9 @@ func size(n uint64) string {
 // Soon is how long before its end a certificate is a warning: the alert comes a week before.
 const Soon = 14 * 24 * time.Hour
 
-// Certificate is about a certificate and whether it was issued by a CA of the pool; nil is any.
-func Certificate(file string, c *x509.Certificate, pool *x509.CertPool, now time.Time) Finding {
+// Certificate is about a certificate and whether it was issued by a CA of the pool; nil is any. between are the others
+// of its file, which the other end is sent as well: a CA of the pool need not have issued it itself.
+func Certificate(file string, c *x509.Certificate, pool *x509.CertPool, now time.Time, between ...*x509.Certificate) Finding {
 	bad := func(l Level, what, do string) Finding {
 		return Finding{"certificates", file, l, what, do, "MillraceCertificateExpires"}
 	}
@@ -98,7 +99,11 @@ func Certificate(file string, c *x509.Certificate, pool *x509.CertPool, now time
 		return bad(Wrong, fmt.Sprintf("of %s has expired %s ago", name, age(now.Sub(c.NotAfter))), "Replace the file; it is read again without a restart.")
 	}
 	if pool != nil {
-		if _, err := c.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+		sent := x509.NewCertPool()
+		for _, ca := range between {
+			sent.AddCert(ca)
+		}
+		if _, err := c.Verify(x509.VerifyOptions{Roots: pool, Intermediates: sent, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 			return bad(Wrong, fmt.Sprintf("of %s is not trusted here: %v", name, err), "Issue it by the CA of the file ca, or add its CA there.")
 		}
 	}

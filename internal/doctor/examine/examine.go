@@ -69,5 +69,11 @@ func Certificate(cert, key, ca string) []doctor.Finding {
 		pool = x509.NewCertPool()
 		pool.AppendCertsFromPEM(pem)
 	}
-	return []doctor.Finding{doctor.Certificate(cert, pair.Leaf, pool, time.Now())}
+	var between []*x509.Certificate
+	for _, der := range pair.Certificate[1:] {
+		if ca, err := x509.ParseCertificate(der); err == nil { // what cannot be read vouches for nothing
+			between = append(between, ca)
+		}
+	}
+	return []doctor.Finding{doctor.Certificate(cert, pair.Leaf, pool, time.Now(), between...)}
 }

@@ -1,10 +1,18 @@
 package examine
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/doctor"
 	"github.com/millrace/millrace/internal/testkit/pki"
@@ -46,5 +54,61 @@ func TestCertificateAndItsCA(t *testing.T) {
 		if got := strings.Join(text, "; "); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// The CA's file has the root, and the certificate's that of the CA between: the other end is sent both, and takes them.
+func TestACertificateOfACABetween(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, blocks ...*pem.Block) string {
+		file := filepath.Join(dir, name)
+		var raw []byte
+		for _, b := range blocks {
+			raw = append(raw, pem.EncodeToMemory(b)...)
+		}
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	type issuer struct {
+		cert *x509.Certificate
+		key  *ecdsa.PrivateKey
+	}
+	issue := func(name string, isCA bool, by *issuer) (*issuer, *pem.Block) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &x509.Certificate{
+			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(100 * 24 * time.Hour),
+			IsCA: isCA, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		}
+		if by == nil {
+			by = &issuer{c, key}
+		}
+		der, err := x509.CreateCertificate(rand.Reader, c, by.cert, &key.PublicKey, by.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &issuer{made, key}, &pem.Block{Type: "CERTIFICATE", Bytes: der}
+	}
+	root, rootPEM := issue("root", true, nil)
+	between, betweenPEM := issue("between", true, root)
+	own, ownPEM := issue("millrace", false, between)
+	private, err := x509.MarshalPKCS8PrivateKey(own.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, key := write("ca.pem", rootPEM), write("own.key", &pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	if got := Certificate(write("chain.pem", ownPEM, betweenPEM), key, ca); len(got) != 1 || got[0].Level != doctor.OK {
+		t.Errorf("with the CA between: %+v", got)
+	}
+	if got := Certificate(write("own.pem", ownPEM), key, ca); len(got) != 1 || got[0].Level != doctor.Wrong {
+		t.Errorf("without it: %+v", got)
 	}
 }
