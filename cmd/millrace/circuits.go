@@ -130,8 +130,12 @@ func printCircuits(out io.Writer, list []*circuitsv1.Circuit) error {
 	fmt.Fprintln(w, "ID\tPROJECT\tSTATE\tFROM\tTO\tMBIT/S\tSTART\tEND")
 	for _, c := range list {
 		first, last := c.GetSlots()[0], c.GetSlots()[len(c.GetSlots())-1]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.GetId(), c.GetTerms().GetProject(), stateName(c.GetState()), c.GetTerms().GetFrom(),
-			c.GetTerms().GetTo(), mbit(first.GetRateBitsPerSecond()), clock(first.GetStart()), endClock(last.GetEnd()))
+		rate := fmt.Sprintf("%g", mbit(first.GetRateBitsPerSecond()))
+		if first.GetRateBitsPerSecond() == scavengerRate {
+			rate = "none"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.GetId(), c.GetTerms().GetProject(), stateName(c.GetState()), c.GetTerms().GetFrom(),
+			c.GetTerms().GetTo(), rate, clock(first.GetStart()), endClock(last.GetEnd()))
 	}
 	return w.Flush()
 }
@@ -139,6 +143,9 @@ func printCircuits(out io.Writer, list []*circuitsv1.Circuit) error {
 func stateName(s circuitsv1.State) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
 }
+
+// scavengerRate is what is booked for a circuit of no guaranteed rate.
+const scavengerRate = 1
 
 func mbit(rate int64) float64 { return float64(rate) / 1e6 }
 
@@ -194,7 +201,7 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 func printBooked(out io.Writer, slots []*circuitsv1.Slot, path, backup []*circuitsv1.Hop) {
 	for _, s := range slots {
 		rate := fmt.Sprintf("%g Mbit/s", mbit(s.GetRateBitsPerSecond()))
-		if s.GetRateBitsPerSecond() == 1 { // of a scavenger
+		if s.GetRateBitsPerSecond() == scavengerRate {
 			rate = "no guaranteed rate"
 		}
 		fmt.Fprintf(out, "  %s from %s to %s\n", rate, clock(s.GetStart()), endClock(s.GetEnd()))

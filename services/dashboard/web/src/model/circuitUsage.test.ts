@@ -58,6 +58,13 @@ test("a rate of long ago is none of now", () => {
   expect(usageText(late, 2_000_000, now)).toBe("1.00 Mbit/s of 2.00 Mbit/s; 7.50 MB in the last hour");
 });
 
+test("a circuit of no guaranteed rate is not measured by one", () => {
+  const scavenger = bookedRate(create(CircuitSchema, { slots: [{ rateBitsPerSecond: 1n }] }));
+  expect(scavenger).toBe(0);
+  const sent = usage(minute(1, 0n, 7_500_000n), minute(0, 0n));
+  expect(usageText(sent, scavenger, now)).toBe("1.00 Mbit/s; 7.50 MB in the last hour");
+});
+
 describe("between ports", () => {
   const step = (ago: number, inProfileOctets: bigint, returnOctets: bigint) => ({
     time: timestampFromMs(100 * 3_600_000 - ago * 60_000),

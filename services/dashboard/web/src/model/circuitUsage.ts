@@ -1,13 +1,17 @@
 // What a circuit sent, beside its rate.
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Circuit, UsagePoint, UsageResponse } from "../gen/millrace/circuits/v1/circuits_pb";
+import { scavengerRate } from "./circuits";
 import { bitsPerSecond, formatBytes, formatRate, formatSpan, type Millis, type Share, share } from "./units";
 
 /** How far back the page looks, ms. */
 export const usageSpan = 3_600_000;
 
-/** The highest rate that is booked. */
-export const bookedRate = (c: Circuit): number => Math.max(0, ...c.slots.map((s) => Number(s.rateBitsPerSecond)));
+/** The highest rate that is booked; 0 where none is guaranteed. */
+export function bookedRate(c: Circuit): number {
+  const rates = c.slots.map((s) => s.rateBitsPerSecond).filter((rate) => rate !== scavengerRate);
+  return Math.max(0, ...rates.map(Number));
+}
 
 /** The direction of what is said: between ports there are both. */
 export type Way = "forth" | "back";
@@ -48,11 +52,11 @@ export function usageText(usage: UsageResponse, booked: number, now: Millis, way
   const rate = bitsPerSecond((Number(entered(last, way)) * 8000) / step);
   const sent =
     silent < stepsUntilKnown * step
-      ? `${formatRate(rate)} of ${formatRate(bitsPerSecond(booked))}`
+      ? `${formatRate(rate)}${booked > 0 ? ` of ${formatRate(bitsPerSecond(booked))}` : ""}`
       : `no counts for ${formatSpan(silent)}`;
   const all = usage.total ? entered(usage.total, way) : 0n;
   const excess = way === "forth" ? (usage.total?.excessOctets ?? 0n) : 0n;
-  const above = excess > 0n ? `, ${formatBytes(excess)} of it above the rate` : "";
+  const above = excess > 0n && booked > 0 ? `, ${formatBytes(excess)} of it above the rate` : "";
   const lacks = usage.carriedUnknown ? "; one port has no counts" : "";
   return `${sent}; ${formatBytes(all)} in the last hour${above}${lacks}`;
 }

@@ -18,6 +18,7 @@ import {
   askedText,
   blockerText,
   bookedStates,
+  bookedText,
   canActivate,
   canChange,
   canCommit,
@@ -113,6 +114,7 @@ test("a circuit is called by its description, else by its ends, and its id is cu
 test("what is asked for is a rate, or a volume with a highest rate", () => {
   const terms = (rate: bigint, volume: bigint) => create(TermsSchema, { rateBitsPerSecond: rate, volumeBytes: volume });
   expect(askedText(terms(20_000_000n, 0n))).toBe("20.0 Mbit/s");
+  expect([1n, 2_000_000n].map(bookedText)).toEqual(["no guaranteed rate", "2.00 Mbit/s"]);
   expect(askedText(create(TermsSchema, { scavenger: true, rateBitsPerSecond: 1n }))).toBe("no guaranteed rate");
   expect(askedText(terms(0n, 20_000_000_000_000n))).toBe("20.0 TB");
   expect(askedText(terms(5_000_000_000n, 1_000_000n))).toBe("1.00 MB, at most 5.00 Gbit/s");

@@ -105,10 +105,18 @@ export const circuitTitle = (c: Circuit): string => c.terms?.description || `${c
 
 export const rateOf = (bits: bigint): string => formatRate(bitsPerSecond(Number(bits)));
 
+/** What the service books for a circuit of no guaranteed rate. */
+export const scavengerRate = 1n;
+
+const noRate = "no guaranteed rate";
+
+/** The rate that is booked. */
+export const bookedText = (bits: bigint): string => (bits === scavengerRate ? noRate : rateOf(bits));
+
 /** What was requested: a rate, or a volume. */
 export function askedText(t: Terms | undefined): string {
   if (!t) return "–";
-  if (t.scavenger) return "no guaranteed rate";
+  if (t.scavenger) return noRate;
   if (t.volumeBytes === 0n) return rateOf(t.rateBitsPerSecond);
   return `${formatBytes(t.volumeBytes)}${t.rateBitsPerSecond > 0n ? `, at most ${rateOf(t.rateBitsPerSecond)}` : ""}`;
 }

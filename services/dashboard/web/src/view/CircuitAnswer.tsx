@@ -1,12 +1,12 @@
 import type { Circuit, Offer } from "../gen/millrace/circuits/v1/circuits_pb";
 import {
   blockerText,
+  bookedText,
   displacedText,
   givenUpText,
   offerText,
   partText,
   pathText,
-  rateOf,
   refusalTitle,
   relaxationText,
   windowText,
@@ -44,7 +44,7 @@ function Fits({ answer }: { answer: Answer }) {
       <ul>
         {slots.map((s) => (
           <li key={`${s.start?.seconds}`}>
-            {rateOf(s.rateBitsPerSecond)}, {windowText(s.start, s.end, windowClock)}
+            {bookedText(s.rateBitsPerSecond)}, {windowText(s.start, s.end, windowClock)}
           </li>
         ))}
         {answer.slots.length > shownSlots && (

@@ -2,12 +2,12 @@ import { type Circuit, Excess, type Hop, Protection, type Slot } from "../gen/mi
 import { pairLine } from "../model/circuitForm";
 import {
   askedText,
+  bookedText,
   delayText,
   displacedText,
   excessText,
   pathText,
   protectionText,
-  rateOf,
   trafficText,
   windowText,
 } from "../model/circuits";
@@ -118,7 +118,7 @@ function Slots({ slots }: { slots: readonly Slot[] }) {
     <>
       {slots.slice(0, shownSlots).map((s) => (
         <p key={`${s.start?.seconds}`}>
-          {rateOf(s.rateBitsPerSecond)}, {windowText(s.start, s.end, windowClock)}
+          {bookedText(s.rateBitsPerSecond)}, {windowText(s.start, s.end, windowClock)}
         </p>
       ))}
       {slots.length > shownSlots && <p className="dim">and {slots.length - shownSlots} more windows</p>}
