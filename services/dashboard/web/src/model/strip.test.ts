@@ -53,14 +53,30 @@ test("what covers a part of the window is cut at its ends, and open ends reach t
   expect(coverOf(at(-3), at(0), window)).toBeUndefined();
 });
 
+const utc = () => 0;
+
 test("the axis has full hours of the local clock, at most eight", () => {
-  expect(hourTicks({ from: millis(hour / 2), to: millis(6 * hour) }, 0)).toEqual(
+  expect(hourTicks({ from: millis(hour / 2), to: millis(6 * hour) }, utc)).toEqual(
     [1, 2, 3, 4, 5, 6].map((h) => h * hour),
   );
-  const half = hourTicks({ from: millis(0), to: millis(24 * hour) }, 5.5 * hour);
+  const half = hourTicks({ from: millis(0), to: millis(24 * hour) }, () => 5.5 * hour);
   expect(half[0]).toBe(2.5 * hour);
   for (const hours of [1, 10, 24, 168, 2000])
-    expect(hourTicks({ from: millis(0), to: millis(hours * hour) }, 0).length).toBeLessThanOrEqual(
+    expect(hourTicks({ from: millis(0), to: millis(hours * hour) }, utc).length).toBeLessThanOrEqual(
       hours > 1000 ? 13 : 8,
     );
+});
+
+test.each([
+  ["put back", 2, 1],
+  ["put forward", 1, 2],
+])("where the clock is %s, the days of a week begin at midnight before and after", (_name, before, after) => {
+  const change = 50 * hour;
+  const offset = (at: number) => (at < change ? before : after) * hour;
+  const week = hourTicks({ from: millis(0), to: millis(168 * hour) }, offset);
+  expect(week).toHaveLength(7);
+  expect(week.map((t) => (t + offset(t)) % (24 * hour))).toEqual(week.map(() => 0));
+  const day = hourTicks({ from: millis(38 * hour), to: millis(62 * hour) }, offset);
+  expect(new Set(day).size).toBe(day.length);
+  expect(day.every((t, i) => i === 0 || t > (day[i - 1] ?? 0))).toBe(true);
 });

@@ -70,11 +70,18 @@ export function coverOf(
 
 const hour = 3_600_000;
 
-/** Full hours of the local clock for the axis, about six of them. offset is that of the time zone, ms east of UTC. */
-export function hourTicks(w: TimeWindow, offset: number): Millis[] {
+/**
+ * Full hours of the local clock for the axis, about six of them. offset is that of the time zone at a time, ms east of
+ * UTC: it is another one after the clock was changed.
+ */
+export function hourTicks(w: TimeWindow, offset: (at: Millis) => number): Millis[] {
   const steps = [1, 2, 3, 4, 6, 12, 24, 48];
   const step = hour * (steps.find((s) => (w.to - w.from) / (s * hour) <= 7) ?? 168);
   const out: Millis[] = [];
-  for (let at = Math.ceil((w.from + offset) / step) * step - offset; at <= w.to; at += step) out.push(millis(at));
-  return out;
+  const usual = offset(w.from);
+  for (let local = Math.ceil((w.from + usual) / step) * step; ; local += step) {
+    const at = millis(local - offset(millis(local - usual)));
+    if (at > w.to) return out;
+    if (at >= w.from && at > (out.at(-1) ?? Number.NEGATIVE_INFINITY)) out.push(at);
+  }
 }

@@ -6,7 +6,7 @@ import { type Bar, barsOf, beyond, type Cap, coverOf, hourTicks, placeOf, type T
 import { formatShare } from "../model/units";
 import { useLive, useNames, useStore } from "../state/hooks";
 import { Empty, Panel } from "./Panel";
-import { tickText, windowClock } from "./time";
+import { tickText, windowClock, zoneOffset } from "./time";
 
 interface Props {
   link: string | undefined;
@@ -147,12 +147,11 @@ function pieceText({ piece, booked }: Bar, l: LinkCalendar): string {
 }
 
 function Axis({ window }: { window: TimeWindow }) {
-  const offset = -new Date(window.from).getTimezoneOffset() * 60_000;
   return (
     <div className="strip axis" aria-hidden="true">
       <span />
       <div className="bars">
-        {hourTicks(window, offset).map((at) => (
+        {hourTicks(window, zoneOffset).map((at) => (
           <span key={at} className="tick" style={{ left: percent(placeOf(at, window)) }}>
             {tickText(at)}
           </span>

@@ -68,6 +68,9 @@ export function tickText(ms: number): string {
   return at.getHours() === 0 && at.getMinutes() === 0 ? date.format(at) : minute.format(at);
 }
 
+/** How far this browser's zone is ahead of UTC at a time, ms. */
+export const zoneOffset = (at: Millis): number => -new Date(at).getTimezoneOffset() * 60_000;
+
 /** The zone in which all times are shown. */
 export const zoneName = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
