@@ -84,8 +84,12 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return slices.MinFunc(slices.Collect(maps.Values(sizes)), func(a, b Size) int { return cmp.Compare(a.Room(), b.Room()) }), nil
 }
 
-// ErrFull: etcd's file has reached its quota.
-var ErrFull = rpctypes.ErrNoSpace
+var (
+	// ErrFull: etcd's file has reached its quota.
+	ErrFull = rpctypes.ErrNoSpace
+	// ErrForbidden: etcd's user may not do this, such as to make room, which is root's.
+	ErrForbidden = rpctypes.ErrPermissionDenied
+)
 
 // MakeRoom lets etcd forget old revisions, gives the free pages of all members that answer back, one after the other,
 // and ends the alarm of an etcd that was full. No key is changed. A member answers no requests while it is
