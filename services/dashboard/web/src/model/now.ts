@@ -12,7 +12,7 @@ const states: Record<NowState, { text: string; tone: Tone }> = {
 /** How a pair stands; one in force whose change set is still open is only about to be redirected. */
 export function standing(m: AlphaNow): { text: string; tone: Tone } {
   if (m.state === NowState.KNOWN && m.changeId) return { text: "to be redirected", tone: "busy" };
-  return states[m.state];
+  return states[m.state] ?? states[NowState.UNSPECIFIED];
 }
 
 /** What steers it: a circuit or a change set. */

@@ -1,6 +1,8 @@
+import { create } from "@bufbuild/protobuf";
 import type { ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
+import { AlphaNowSchema, NowState } from "../gen/millrace/alpha/v1/alpha_pb";
 import { network as networkOf } from "../model/testing";
 import { Clock } from "../state/clock";
 import { StoreContext } from "../state/hooks";
@@ -39,6 +41,15 @@ test("that nothing is known of what is alpha now does not look like nothing bein
     expect(shown({ network: { now: await answered<object>(before, "no answer") } }, panel)).toContain(
       "Cannot load: no answer.",
     );
+});
+
+test("a state that a newer service has says that it is unknown, and takes no other row away", async () => {
+  const pairs = [99, NowState.IN_CIRCUIT].map((state) =>
+    create(AlphaNowSchema, { state: state as NowState, pair: { id: `p${state}` } }),
+  );
+  const html = shown({ network: { now: await answered({ pairs, ports: [] }) } }, <NowPanel onChange={nothing} />);
+  expect(html).toContain("unknown");
+  expect(html).toContain("in a circuit");
 });
 
 test("the map says what of it is not known any more", async () => {
