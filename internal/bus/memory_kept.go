@@ -42,8 +42,7 @@ func (b *Memory) takeUp(file waitingFile) ([]Message, error) {
 	}
 	if lost > 0 {
 		b.meter.lost.WithLabelValues(file.topic, file.group).Add(float64(lost))
-		slog.Error("messages lost: the file in which they waited for this start is damaged", "topic", file.topic, "group", file.group,
-			"at least", lost, "file", file.name+".damaged")
+		slog.Error("messages lost: the file in which they waited for this start is damaged", "topic", file.topic, "group", file.group, "at least", lost)
 		if len(messages) == 0 {
 			return nil, file.remove()
 		}

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,7 +48,7 @@ func waitingIn(folder, topic string) waitingFile {
 	return waitingFile{topic, group, filepath.Join(folder, group+"@"+topic+".waiting")}
 }
 
-// read returns the messages and how many cannot be read any longer. A damaged file stays under a second name.
+// read returns the messages and how many cannot be read any longer. A damaged file stays under a name of its own.
 func (w waitingFile) read() (messages []Message, lost int, err error) {
 	f, err := os.Open(w.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,10 +62,35 @@ func (w waitingFile) read() (messages []Message, lost int, err error) {
 	if !errors.Is(err, errDamaged) {
 		return messages, lost, err
 	}
-	if err := os.Link(w.name, w.name+".damaged"); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := w.setAside(); err != nil {
 		return nil, 0, fmt.Errorf("set a damaged file aside: %w", err)
 	}
 	return messages, lost, nil
+}
+
+// setAside gives the file a second name: the first that is free, or that it has from the start before.
+func (w waitingFile) setAside() error {
+	for n := 1; ; n++ {
+		aside := w.name + ".damaged"
+		if n > 1 {
+			aside += fmt.Sprint("-", n)
+		}
+		err := os.Link(w.name, aside)
+		if errors.Is(err, fs.ErrExist) && !sameFile(w.name, aside) {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		slog.Error("a file with messages that wait is damaged, and stays for somebody to look at it", "file", aside)
+		return nil
+	}
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(one, other)
 }
 
 // write replaces the file. After an error the one of before is still there.
