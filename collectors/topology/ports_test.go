@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -223,5 +224,47 @@ func TestAChangeTakesNoLead(t *testing.T) {
 	})
 	if r.leader.Held() {
 		t.Error("it leads again")
+	}
+}
+
+// TestWhoLeavesARefreshMakesNoRouterUnreachable: a reading that its caller ends, or that has no more time, has found
+// out nothing about the routers: none is unreachable for it, left alone for a while or disconnected.
+func TestWhoLeavesARefreshMakesNoRouterUnreachable(t *testing.T) {
+	for name, c := range map[string]struct {
+		path  string
+		after time.Duration // that the caller gives; 0: it leaves when the router was asked
+	}{
+		"left while interfaces are read": {path: pathInterfaces}, "no more time for interfaces": {pathInterfaces, 50 * time.Millisecond},
+		"left while a database is read": {path: pathProtocols}, "no more time for a database": {pathProtocols, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, seldom)
+			if err := r.read(t.Context(), regular); err != nil {
+				t.Fatal(err)
+			}
+			ctx, leave := context.WithTimeout(t.Context(), cmp.Or(c.after, time.Hour))
+			defer leave()
+			client := r.router("wr").client
+			r.servers["wr"].OnGet = func(get context.Context, path string) error {
+				if path == c.path {
+					if c.after == 0 {
+						leave()
+					}
+					<-get.Done()
+				}
+				return get.Err()
+			}
+			if err := r.read(ctx, requested); err == nil {
+				t.Error("a reading that was left has an answer")
+			}
+			for _, is := range r.routers {
+				if is.err != nil || !due(is) || is.client == nil {
+					t.Errorf("%s: %v, read again %t, connected %t", is.device.Name, is.err, due(is), is.client != nil)
+				}
+			}
+			if r.router("wr").client != client {
+				t.Error("wr's connection was closed")
+			}
+		})
 	}
 }

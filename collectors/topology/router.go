@@ -42,7 +42,8 @@ func newRouter(c *Component, d device.Device) *router {
 }
 
 // readInterfaces reads port names and speeds from the router itself, the only source of them. One that was hurried, and
-// is not done in time, is not gone: it keeps its ports until the next reading.
+// is not done in time, is not gone: it keeps its ports until the next reading. Nor is one gone whose reading was ended
+// by who requested it.
 func (r *router) readInterfaces(ctx context.Context, what reading) {
 	doc, err := r.get(ctx, pathInterfaces, what.timeout)
 	if err == nil {
@@ -51,7 +52,7 @@ func (r *router) readInterfaces(ctx context.Context, what reading) {
 			r.interfaces = ports
 		}
 	}
-	if what.timeout != 0 && late(err) {
+	if err != nil && ctx.Err() != nil || what.timeout != 0 && late(err) {
 		return
 	}
 	r.note(ctx, err)
@@ -65,7 +66,7 @@ func (r *router) readInterfaces(ctx context.Context, what reading) {
 func (r *router) readTED(ctx context.Context, what reading) ([]topo.Snapshot, error) {
 	doc, err := r.get(ctx, pathProtocols, what.timeout)
 	if err != nil {
-		if what.timeout == 0 && unanswered(err) {
+		if ctx.Err() == nil && what.timeout == 0 && unanswered(err) {
 			r.note(ctx, err)
 		}
 		return nil, err
