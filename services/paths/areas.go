@@ -30,15 +30,25 @@ func gone(read map[string]time.Time) (out []string) {
 	return out
 }
 
-// hear notes that an area has just been read, and forgets those that are gone, which it returns. The first snapshot of
-// an area may be old: the topic has kept it while nobody read.
-func (c *Component) hear(ctx context.Context, s topo.Snapshot, known bool, now time.Time) []string {
-	at := now
-	if !known && !s.Time.IsZero() && s.Time.Before(now) {
-		at = s.Time
+// readAt is when an area was read: when its snapshot came, but for what the topic has kept while nobody read. The first
+// snapshot is as old as it says, and those after it as much younger as they say where they come faster than they were
+// read: Kafka compacts only what is an hour old, and delivers the rest at once.
+func (c *Component) readAt(last, s topo.Snapshot, known bool, now time.Time) time.Time {
+	switch later := s.Time.Sub(last.Time); {
+	case !known && !s.Time.IsZero() && s.Time.Before(now):
+		return s.Time
+	case known && now.Sub(c.came[s.Area]) < later && c.read[s.Area].Add(later).Before(now):
+		return c.read[s.Area].Add(later)
 	}
+	return now
+}
+
+// hear notes when an area was read, and forgets those that are gone, which it returns.
+func (c *Component) hear(ctx context.Context, last, s topo.Snapshot, known bool, now time.Time) []string {
+	at := c.readAt(last, s, known, now)
+	c.came[s.Area] = now
 	c.read[s.Area] = at
-	if last := c.heard.Load(); last == nil || at.After(*last) {
+	if heard := c.heard.Load(); heard == nil || at.After(*heard) {
 		c.heard.Store(&at)
 	}
 	left := gone(c.read)
@@ -46,6 +56,7 @@ func (c *Component) hear(ctx context.Context, s topo.Snapshot, known bool, now t
 		c.deps.Log.WarnContext(ctx, "area left out of the topology: others are read, and it is not", "area", area, "read", c.read[area])
 		delete(c.areas, area)
 		delete(c.read, area)
+		delete(c.came, area)
 		c.metrics.read.DeleteLabelValues(area)
 	}
 	return left

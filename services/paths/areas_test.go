@@ -75,3 +75,43 @@ func TestAnAreaThatIsNoLongerReadIsLeftOut(t *testing.T) {
 	take(zero, 100*maxAge, 100*maxAge)
 	want("a restart days later", false)
 }
+
+// TestWhatTheTopicKeptIsAsOldAsItSays: a compacted topic of Kafka has the snapshots of an hour and not only the last of
+// each area, because segments are compacted when they are closed. All of them come at once after a start, and none says
+// that somebody reads the network now.
+func TestWhatTheTopicKeptIsAsOldAsItSays(t *testing.T) {
+	begin := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	type snapshot struct{ area, read, arrives time.Duration } // since begin, but for the number of the area
+	const kept = 180                                          // an hour of snapshots, one in 20 s
+	var backlog []snapshot
+	for i := range time.Duration(kept) {
+		backlog = append(backlog, snapshot{0, i * 20 * time.Second, 9*time.Hour + i*time.Millisecond})
+	}
+	last := backlog[kept-1].read
+	for name, tt := range map[string]struct {
+		then []snapshot
+		age  time.Duration // when the last one has arrived
+		has  int           // areas
+	}{
+		"nobody reads":                          {nil, 9*time.Hour + (kept-1)*time.Millisecond - last, 1},
+		"somebody reads again":                  {[]snapshot{{0, 10 * time.Hour, 10 * time.Hour}}, 0, 1},
+		"a collector whose clock is behind":     {[]snapshot{{0, 3 * time.Hour, 10 * time.Hour}, {0, 3*time.Hour + 20*time.Second, 10*time.Hour + 20*time.Second}}, 0, 1},
+		"one that took a moment longer to come": {[]snapshot{{0, 10 * time.Hour, 10 * time.Hour}, {0, 10*time.Hour + 20*time.Second, 10*time.Hour + 19*time.Second}}, 0, 1},
+		"another area is read":                  {[]snapshot{{1, 9*time.Hour + time.Minute, 9*time.Hour + time.Minute}}, 0, 1},
+	} {
+		c, err := New(DefaultConfiguration(), Dependencies{Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var now time.Time
+		for _, s := range append(slices.Clone(backlog), tt.then...) {
+			one := testbed()
+			one.Area, one.Time = []string{"0.0.0.0", "0.0.0.1"}[s.area], begin.Add(s.read)
+			now = begin.Add(s.arrives)
+			c.replace(t.Context(), one, now)
+		}
+		if age := now.Sub(*c.heard.Load()); age != tt.age || len(c.areas) != tt.has {
+			t.Errorf("%s: the topology of %d areas is %s old, want %d and %s", name, len(c.areas), age, tt.has, tt.age)
+		}
+	}
+}

@@ -49,9 +49,9 @@ type Component struct {
 	// mu guards areas; graph and merged are replaced as one in view.
 	mu    sync.Mutex
 	areas map[string]topo.Snapshot
-	// read is when an area was last read from routers.
-	read map[string]time.Time
-	view atomic.Pointer[view]
+	// read is when an area was last read from routers, came when its last snapshot did.
+	read, came map[string]time.Time
+	view       atomic.Pointer[view]
 	// heard is when the last snapshot came; nil before the first.
 	heard atomic.Pointer[time.Time]
 }
@@ -69,7 +69,9 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}, read: map[string]time.Time{}}
+	c := &Component{
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}, read: map[string]time.Time{}, came: map[string]time.Time{},
+	}
 	c.view.Store(newView(nil))
 	return c, nil
 }
@@ -120,7 +122,7 @@ func (c *Component) replace(ctx context.Context, s topo.Snapshot, now time.Time)
 	defer c.mu.Unlock()
 	last, known := c.areas[s.Area]
 	c.areas[s.Area] = s
-	gone := c.hear(ctx, s, known, now)
+	gone := c.hear(ctx, last, s, known, now)
 	if last.Time, last.Source = s.Time, s.Source; known && len(gone) == 0 && proto.Equal(last.ToProto(), s.ToProto()) {
 		c.view.Store(c.view.Load().readAgain(c.areas))
 		return
