@@ -269,6 +269,42 @@ func TestMaxMinFollowsTheTopology(t *testing.T) {
 	w.wantWeights(map[string]float64{"red": 1, "blue": 1})
 }
 
+// TestALinkThatIsNotReadIsNotGone: where services/paths does not answer for two PEs the links that were read last stay,
+// and where the network has no path between them, the others' rates are max-min. Neither makes the policy invalid.
+func TestALinkThatIsNotReadIsNotGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		code connect.Code
+		blue float64
+	}{
+		"no answer": {connect.CodeUnavailable, 2.333}, "no path": {connect.CodeFailedPrecondition, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy("mm.yaml", "policy: mm\ncriterion: max-min\nvpns: [{name: red}, {name: blue}]\n")
+			w.agents[0].change(func(a *agent) { a.flows = []*vpnv1.Flow{flow("red", 1, 2, 1, 0), flow("blue", 1, 2, 1, 0)} })
+			w.agents[1].change(func(a *agent) { a.flows = []*vpnv1.Flow{flow("red", 2, 1, 1, 0)} })
+			w.paths.rate = map[string]uint64{"10.255.0.1 10.255.0.2": 10e6, "10.255.0.2 10.255.0.1": 3e6}
+			s := w.start(w.following("mm"))
+			s.all(1)
+			w.paths.mu.Lock()
+			w.paths.fails = map[string]connect.Code{"10.255.0.2 10.255.0.1": c.code}
+			w.paths.mu.Unlock()
+			s.comp.readRoutes(t.Context())
+			s.comp.reconcile(t.Context())
+			s.comp.mu.Lock()
+			problem := s.comp.problem
+			s.comp.mu.Unlock()
+			if problem != "" {
+				t.Fatal(problem)
+			}
+			until(t, "the weights", func() (bool, any) {
+				got := w.agents[0].weights()
+				return got["blue"] == c.blue, got
+			})
+		})
+	}
+}
+
 func TestConfigurations(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -25,6 +25,8 @@ type routes struct {
 	mu       sync.Mutex
 	capacity []float64
 	crosses  map[pair][]int
+	// apart are those between which the network has no path: they share no link with others.
+	apart map[pair]bool
 	// complete: every PE had answered when this was read.
 	complete bool
 }
@@ -48,29 +50,41 @@ func (c *Component) readRoutes(ctx context.Context) {
 			capacity = append(capacity, float64(l.GetMaxBandwidth()))
 		}
 	}
-	crosses := map[pair][]int{}
+	crosses, apart := map[pair][]int{}, map[pair]bool{}
 	for _, f := range flows {
 		p := pair{f.GetIngress(), f.GetEgress()}
 		if _, known := crosses[p]; known {
 			continue
 		}
-		crosses[p] = nil
-		paths, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: p.from, To: p.to}))
-		if err != nil {
-			c.deps.Log.DebugContext(ctx, "path between PEs not known", "from", p.from, "to", p.to, "error", err)
-			continue
-		}
-		for _, path := range paths.Msg.GetPaths() {
-			for _, id := range path.GetLinks() {
-				if n, ok := number[id]; ok && !slices.Contains(crosses[p], n) {
-					crosses[p] = append(crosses[p], n)
-				}
-			}
+		crosses[p], err = c.linksBetween(ctx, p, number)
+		switch connect.CodeOf(err) {
+		case connect.CodeFailedPrecondition: // the network has no path
+			apart[p] = true
+		case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
+			c.deps.Log.DebugContext(ctx, "links between PEs not read", "error", err)
+			return
 		}
 	}
 	c.routes.mu.Lock()
 	defer c.routes.mu.Unlock()
-	c.routes.capacity, c.routes.crosses, c.routes.complete = capacity, crosses, complete
+	c.routes.capacity, c.routes.crosses, c.routes.apart, c.routes.complete = capacity, crosses, apart, complete
+}
+
+// linksBetween are the numbers of the links on all equal-cost paths from one PE to another.
+func (c *Component) linksBetween(ctx context.Context, p pair, number map[string]int) (out []int, err error) {
+	paths, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: p.from, To: p.to}))
+	if err != nil {
+		c.deps.Log.DebugContext(ctx, "path between PEs not known", "from", p.from, "to", p.to, "error", err)
+		return nil, err
+	}
+	for _, path := range paths.Msg.GetPaths() {
+		for _, id := range path.GetLinks() {
+			if n, ok := number[id]; ok && !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		}
+	}
+	return out, nil
 }
 
 // network returns the links by VPN for max-min fairness; nil until they are known for every PE's flows.
@@ -82,8 +96,9 @@ func (r *routes) network(flows []*vpnv1.Flow) *vpnshare.Network {
 	}
 	n := &vpnshare.Network{Capacity: r.capacity, Crosses: map[string][]int{}}
 	for _, f := range flows {
-		links := r.crosses[pair{f.GetIngress(), f.GetEgress()}]
-		if len(links) == 0 {
+		p := pair{f.GetIngress(), f.GetEgress()}
+		links := r.crosses[p]
+		if len(links) == 0 && !r.apart[p] {
 			return nil
 		}
 		for _, l := range links {
@@ -91,6 +106,9 @@ func (r *routes) network(flows []*vpnv1.Flow) *vpnshare.Network {
 				n.Crosses[f.GetVpn()] = append(n.Crosses[f.GetVpn()], l)
 			}
 		}
+	}
+	if len(n.Crosses) == 0 {
+		return nil
 	}
 	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -121,8 +122,9 @@ type world struct {
 // paths is a topology of one link in each direction between each two PEs, as services/paths returns it.
 type paths struct {
 	pathsv1connect.UnimplementedPathsServiceHandler
-	mu   sync.Mutex
-	rate map[string]uint64 // bit/s by "from to"
+	mu    sync.Mutex
+	rate  map[string]uint64       // bit/s by "from to"
+	fails map[string]connect.Code // of paths by "from to"
 }
 
 func (p *paths) Topology(context.Context, *connect.Request[pathsv1.TopologyRequest]) (*connect.Response[pathsv1.TopologyResponse], error) {
@@ -136,6 +138,11 @@ func (p *paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReque
 }
 
 func (p *paths) Ecmp(_ context.Context, r *connect.Request[pathsv1.EcmpRequest]) (*connect.Response[pathsv1.EcmpResponse], error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if code, fails := p.fails[r.Msg.GetFrom()+" "+r.Msg.GetTo()]; fails {
+		return nil, connect.NewError(code, errors.New("as the test says"))
+	}
 	return connect.NewResponse(&pathsv1.EcmpResponse{Paths: []*pathsv1.Path{{Links: []string{r.Msg.GetFrom() + " " + r.Msg.GetTo()}}}}), nil
 }
 
