@@ -27,8 +27,9 @@ type Request struct {
 }
 
 // CSPF finds the best path under the request's constraints that a list of SIDs
-// can express: first the least links shared with the shortest paths (where
-// AvoidShortest), then the least IGP cost, then the fewest hops.
+// can express: first the fewest links of routers that are taken out of transit, then
+// the least links shared with the shortest paths (where AvoidShortest), then the least
+// IGP cost, then the fewest hops.
 func CSPF(g *topo.Graph, r Request) (*Path, error) {
 	if r.From.ID == r.To.ID {
 		return nil, sameEnds(r.From)
@@ -98,22 +99,32 @@ func (s *search) expressible(l *topo.Link) bool {
 	return pinned(t, l)
 }
 
-// weight orders paths: overlap first, then IGP cost, then hops.
+// maxLinkMetric is what the links of a router cost that others are not to send traffic through, unless there is no
+// other way (RFC 6987, section 2): it has just started, or is about to be taken away.
+const maxLinkMetric = 0xffff
+
+func outOfTransit(l *topo.Link) bool { return l.Metric >= maxLinkMetric }
+
+// weight orders paths: links that are out of transit first, then overlap, then IGP cost, then hops.
 type weight struct {
+	out     uint64
 	overlap uint64
 	cost    uint64
 	hops    uint64
 }
 
 func (a weight) less(b weight) bool {
-	return cmp.Or(cmp.Compare(a.overlap, b.overlap), cmp.Compare(a.cost, b.cost), cmp.Compare(a.hops, b.hops)) < 0
+	return cmp.Or(cmp.Compare(a.out, b.out), cmp.Compare(a.overlap, b.overlap), cmp.Compare(a.cost, b.cost), cmp.Compare(a.hops, b.hops)) < 0
 }
 
 func (s *search) add(w weight, l *topo.Link) weight {
 	if s.r.AvoidShortest && s.shortest[l.ID] {
 		w.overlap++
 	}
-	return weight{w.overlap, w.cost + uint64(l.Metric), w.hops + 1}
+	if outOfTransit(l) {
+		w.out++
+	}
+	return weight{w.out, w.overlap, w.cost + uint64(l.Metric), w.hops + 1}
 }
 
 // run is Dijkstra's algorithm over weights and usable links; nil if there is no path.

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/internal/topo"
@@ -125,10 +126,20 @@ func (s *search) avoided(p *Path, shared int) string {
 	case 0:
 		return fmt.Sprintf("shares no link with the IGP's shortest (%s), which stays with the other traffic", igp)
 	case len(p.Links):
-		return fmt.Sprintf("there is no alternative to the links of the IGP's shortest (%s)", igp)
+		return fmt.Sprintf("there is no alternative to the links of the IGP's shortest (%s)%s", igp, s.otherThan())
 	}
 	return fmt.Sprintf("shares %d of %d links with the IGP's shortest (%s); no path that meets the constraints shares fewer",
-		shared, len(p.Links), igp)
+		shared, len(p.Links), igp) + s.otherThan()
+}
+
+// otherThan says what was avoided before the shortest paths were.
+func (s *search) otherThan() string {
+	for _, n := range s.g.Nodes() {
+		if slices.ContainsFunc(s.g.Out(n.ID), outOfTransit) {
+			return ", other than over routers that are taken out of transit"
+		}
+	}
+	return ""
 }
 
 // describe writes a path as router names, such as wr–cr–er.

@@ -70,8 +70,23 @@ func (x *Index) Set(r SetRequest) (paths []SetPath, bandwidth uint64, reason str
 	return paths, uint64(set.Rate), x.setReason(r, paths, set, avoided), nil
 }
 
-// set looks off the shortest paths first where that is wanted.
+// set looks first without the links of routers that are taken out of transit.
 func (x *Index) set(r SetRequest, ask cspf.Request) (set lspset.Set, avoided bool, err error) {
+	transit := ask
+	transit.WithoutLinks = slices.Clone(ask.WithoutLinks)
+	for l, link := range x.links {
+		if outOfTransit(link) && link.From != r.From.ID {
+			transit.WithoutLinks = append(transit.WithoutLinks, int32(l))
+		}
+	}
+	if set, avoided, err = x.apart(r, transit); err == nil || len(transit.WithoutLinks) == len(ask.WithoutLinks) {
+		return set, avoided, err
+	}
+	return x.apart(r, ask)
+}
+
+// apart looks off the shortest paths first where that is wanted.
+func (x *Index) apart(r SetRequest, ask cspf.Request) (set lspset.Set, avoided bool, err error) {
 	if r.AvoidShortest {
 		apart := ask
 		apart.WithoutLinks = slices.Clone(ask.WithoutLinks)
