@@ -408,9 +408,13 @@ func TestARouterThatIsTakenOutOfTransitIsAvoided(t *testing.T) {
 		nodes string
 		says  bool // that there were others
 	}{
-		"rather the shortest path than over it":   {[]string{"wr er 10 100", "wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100"}, Request{AvoidShortest: true}, "wr–er", true},
-		"rather a dear detour than over it":       {[]string{"wr er 10 100", "wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100", "wr y 60000 100", "y er 60000 100"}, Request{AvoidShortest: true}, "wr–y–er", false},
-		"over it where there is no other":         {[]string{"wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100"}, Request{AvoidShortest: true}, "wr–x–er", true},
+		"rather the shortest path than over it": {[]string{"wr er 10 100", "wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100"}, Request{AvoidShortest: true}, "wr–er", true},
+		"rather a dear detour than over it":     {[]string{"wr er 10 100", "wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100", "wr y 60000 100", "y er 60000 100"}, Request{AvoidShortest: true}, "wr–y–er", false},
+		"over it where there is no other":       {[]string{"wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100"}, Request{AvoidShortest: true}, "wr–x–er", true},
+		"rather over one than over two": {
+			[]string{"wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100", "wr>p 1 100", "p>wr 65535 100", "p q 65535 100", "q>er 65535 100", "er>q 1 100"},
+			Request{AvoidShortest: true}, "wr–x–er", true,
+		},
 		"over it where others are too narrow":     {[]string{"wr er 10 50", "wr>x 10 100", "x>wr 65535 100", "x>er 65535 100", "er>x 10 100"}, Request{MinBandwidth: 100e6}, "wr–x–er", false},
 		"from it, all links are the same":         {[]string{"wr>er 65535 100", "er>wr 10 100", "wr>x 65535 100", "x>wr 10 100", "x er 10 100"}, Request{AvoidShortest: true}, "wr–x–er", false},
 		"one that is merely dear carries traffic": {[]string{"wr er 10 100", "wr>x 10 100", "x>wr 65534 100", "x>er 65534 100", "er>x 10 100"}, Request{AvoidShortest: true}, "wr–x–er", false},

@@ -84,6 +84,9 @@ func (s *search) wide(l *topo.Link) bool { return l.Bandwidth >= s.r.MinBandwidt
 // of its links can: a segment that covers the link is a unique shortest path, and so
 // is every part of it.
 func (s *search) expressible(l *topo.Link) bool {
+	if !s.onward(l) {
+		return false
+	}
 	if hasAdjacencySID(l) {
 		return true
 	}
@@ -104,6 +107,11 @@ func (s *search) expressible(l *topo.Link) bool {
 const maxLinkMetric = 0xffff
 
 func outOfTransit(l *topo.Link) bool { return l.Metric >= maxLinkMetric }
+
+// onward: packets with labels get as far as the link.
+func (s *search) onward(l *topo.Link) bool {
+	return l.From == s.r.From.ID || labelled(s.g, s.g.Node(l.From))
+}
 
 // weight orders paths: links that are out of transit first, then overlap, then IGP cost, then hops.
 type weight struct {

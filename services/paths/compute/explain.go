@@ -33,7 +33,12 @@ func (s *search) explain() error {
 	if wide == nil {
 		return s.blameBandwidth()
 	}
-	return s.blameSegments(wide)
+	onward := s.run(func(l *topo.Link) bool { return s.allowed(l) && s.wide(l) && s.onward(l) })
+	if onward == nil {
+		p := newPath(s.g, s.r.From, wide)
+		return fmt.Errorf("path %s exists, but no LSP can follow it: %w", describe(p), p.passed(s.g))
+	}
+	return s.blameSegments(onward)
 }
 
 func (s *search) blameExclusions(free []*topo.Link) error {

@@ -21,6 +21,8 @@ type Index struct {
 	// pinned tells, by link, whether a SID can pin it.
 	pinned []bool
 	sids   segments.SIDs
+	// dropped are the links that leave routers which drop packets with labels: only they themselves send over them.
+	dropped []int32
 }
 
 // NewIndex works out what the topology alone decides.
@@ -38,6 +40,9 @@ func NewIndex(t *topo.Graph) (*Index, error) {
 	for l := range int32(g.Links()) {
 		x.links[l] = t.Link(g.Link(l).ID)
 		x.pinned[l] = x.pinned[l] || x.sids.Adjacency[l]
+		if !labelled(t, t.Node(x.links[l].From)) {
+			x.dropped = append(x.dropped, l)
+		}
 	}
 	return x, nil
 }
@@ -173,6 +178,9 @@ func (x *Index) usable(s *search) []bool {
 	out := slices.Clone(x.pinned)
 	for l, link := range x.links {
 		out[l] = out[l] && s.wide(link)
+	}
+	for _, l := range x.dropped {
+		out[l] = out[l] && x.links[l].From == s.r.From.ID
 	}
 	for _, l := range s.r.ExcludeLinks {
 		if n, ok := x.g.LinkIndex(l.ID); ok {

@@ -29,5 +29,8 @@ func Pin(g *topo.Graph, ids []string) (*Path, error) {
 	}
 	p := newPath(g, g.Node(links[0].From), links)
 	p.Reason = "as it was requested"
+	if err := p.passed(g); err != nil {
+		return nil, err
+	}
 	return p, p.pin(g)
 }

@@ -58,9 +58,14 @@ func (x *Index) Set(r SetRequest) (paths []SetPath, bandwidth uint64, reason str
 	for _, l := range r.ExcludeLinks {
 		ask.WithoutLinks = append(ask.WithoutLinks, x.indexOf(l.ID))
 	}
+	for _, l := range x.dropped {
+		if x.links[l].From != r.From.ID {
+			ask.WithoutLinks = append(ask.WithoutLinks, l)
+		}
+	}
 	set, avoided, err := x.set(r, ask)
 	if err != nil {
-		return nil, 0, "", refused(r, err)
+		return nil, 0, "", x.refused(r, err)
 	}
 	for _, m := range set.Members {
 		p := x.pathOf(r.From, m.Links)
@@ -134,12 +139,16 @@ func (x *Index) setReason(r SetRequest, paths []SetPath, set lspset.Set, avoided
 }
 
 // refused makes what the network lacks one kind of error.
-func refused(r SetRequest, err error) error {
+func (x *Index) refused(r SetRequest, err error) error {
 	var set *lspset.Refusal
 	var one *cspf.Explanation
+	never := ""
+	if len(x.dropped) > 0 {
+		never = "; routers that run no segment routing are not passed"
+	}
 	switch {
 	case errors.As(err, &set) || errors.As(err, &one):
-		return fmt.Errorf("%w: %w", ErrNoPath, err)
+		return fmt.Errorf("%w: %w%s", ErrNoPath, err, never)
 	case errors.Is(err, cspf.ErrUndecided):
 		return fmt.Errorf("%w: the search from %s to %s for paths of few segments gave up, and there may be some; exclude links, or name the paths by hand (%w)",
 			ErrNoPath, r.From.Label(), r.To.Label(), err)
