@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Hop is one step of a route, as configured.
 type Hop struct {
@@ -130,9 +133,13 @@ func (n *Net) addRoute(r Route) (int32, error) {
 	return start, nil
 }
 
+// classes is the number of a map. Routes are many, and the maps that plans make few.
 func (n *Net) classes(m *DSCPMap) int16 {
 	if m == nil {
 		return -1
+	}
+	if known := slices.Index(n.maps, *m); known >= 0 {
+		return int16(known)
 	}
 	n.maps = append(n.maps, *m)
 	return int16(len(n.maps) - 1)
