@@ -49,9 +49,11 @@ func (c *Component) change(ctx context.Context, dry bool, propose func(now *vpnv
 		case now != nil && w.same(now):
 			return now, nil
 		}
-		if err := c.records.add(ctx, next); errors.Is(err, state.ErrConflict) {
+		err = c.records.add(ctx, next)
+		if errors.Is(err, state.ErrConflict) {
 			continue
-		} else if err != nil {
+		}
+		if err != nil && !c.written(ctx, next) {
 			return nil, err
 		}
 		c.metrics.changes.Inc()
@@ -61,6 +63,14 @@ func (c *Component) change(ctx context.Context, dry bool, propose func(now *vpnv
 		c.adopt(next)
 		return next, nil
 	}
+}
+
+// written reports whether a change is in etcd although its answer did not come. Then it is in force, here and at other
+// replicas, whatever the caller is answered.
+func (c *Component) written(ctx context.Context, change *vpnv1.Change) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Timeout) // that the caller's time was over may be why
+	defer cancel()
+	return c.records.has(ctx, change)
 }
 
 // same reports whether only author and reason would change.

@@ -67,3 +67,10 @@ func (r records) add(ctx context.Context, change *vpnv1.Change) error {
 	}
 	return nil
 }
+
+// has reports whether a change is kept, and not another one of its number.
+func (r records) has(ctx context.Context, change *vpnv1.Change) bool {
+	kept := &vpnv1.Change{}
+	_, err := r.store.Get(ctx, changeKey(change.GetVersion().GetNumber()), kept)
+	return err == nil && proto.Equal(kept.GetVersion(), change.GetVersion())
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/millrace/millrace/internal/state"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
@@ -303,6 +305,29 @@ func TestALinkThatIsNotReadIsNotGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAChangeWhoseRecordIsAnsweredTooLate: etcd has written the change, and its answer did not come. The change is in
+// force, so it is answered as one, and told.
+func TestAChangeWhoseRecordIsAnsweredTooLate(t *testing.T) {
+	w := newWorld(t)
+	lost := atomic.Bool{}
+	w.deps.State = w.deps.State.WithFaults(func(key string, value []byte) state.Fault {
+		if strings.HasPrefix(key, keyChanges) && value != nil && lost.CompareAndSwap(true, false) {
+			return state.AnswerLost
+		}
+		return state.None
+	})
+	s := w.start(nil)
+	until(t, "both VPNs are known", func() (bool, any) {
+		r := s.weights()
+		return len(s.comp.names()) == 2, r
+	})
+	lost.Store(true)
+	if got := s.set("red", 2).GetChange(); got.GetVersion().GetNumber() != 1 || got.GetBy() != "anna" {
+		t.Errorf("%v", got)
+	}
+	w.tells("vpn-weights-changed", "anna changed VPN weights (version 1): red not named to 2.")
 }
 
 func TestConfigurations(t *testing.T) {
