@@ -47,6 +47,9 @@ const (
 func (b *builder) applications(p scenario.Phase) []running {
 	var out []running
 	for i, a := range p.Applications {
+		if b.err != nil {
+			return out
+		}
 		r := running{Application: a, source: -1}
 		from, _ := b.s.Host(a.From)
 		to, _ := b.s.Host(a.To)
@@ -105,6 +108,9 @@ func (b *builder) transfers(r *running, f flow, start, stop engine.Time) {
 	home := reversed(f)
 	home.dscp = 0 // the answering host marks nothing
 	for range r.Streams {
+		if b.stopped() {
+			return
+		}
 		n, err := b.net.AddTCP(engine.TCPConfig{
 			Name: r.Name,
 			Config: tcp.Config{

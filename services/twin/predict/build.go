@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,8 @@ const frame = 14
 
 // builder makes a network of a scenario and the plans its routers hold.
 type builder struct {
+	// ctx is the prediction's: routes of a large scenario take longer than a prediction may.
+	ctx   context.Context
 	s     *scenario.Scenario
 	net   *engine.Net
 	plans map[string]compile.RouterPlan
@@ -36,9 +39,9 @@ type policed struct {
 	config discipline.PolicerConfig
 }
 
-func newBuilder(s *scenario.Scenario, held []compile.RouterPlan, seed uint64) *builder {
+func newBuilder(ctx context.Context, s *scenario.Scenario, held []compile.RouterPlan, seed uint64) *builder {
 	b := &builder{
-		s: s, net: engine.New(seed), ports: map[scenario.Endpoint]int{}, policers: map[string]policed{},
+		ctx: ctx, s: s, net: engine.New(seed), ports: map[scenario.Endpoint]int{}, policers: map[string]policed{},
 		costs: map[scenario.Endpoint]int{}, past: map[string]discipline.Counters{},
 	}
 	b.hold(held)

@@ -52,6 +52,9 @@ func Check(s *scenario.Scenario) error {
 				add(fmt.Sprintf("$.phases[%d].changes[%d].policy", i, j), "%s is OpenConfig as it stands: the twin compiles policies (*.yaml)", c.Policy.Use)
 			}
 		}
+		if n := streams(p); n > maxStreams {
+			add(fmt.Sprintf("$.phases[%d]", i), "%d TCP streams in phase %s: the twin takes %d", n, p.Name, maxStreams)
+		}
 		for j, a := range p.Applications {
 			if _, known := laws[a.CongestionControl]; !known {
 				add(fmt.Sprintf("$.phases[%d].applications[%d].congestion_control", i, j), "congestion control %s: the twin has reno, cubic and htcp", a.CongestionControl)
@@ -59,6 +62,18 @@ func Check(s *scenario.Scenario) error {
 		}
 	}
 	return errors.Join(all...)
+}
+
+// maxStreams bounds the memory of a phase: what a TCP sender knows of its window, and its receiver, takes 40 KB.
+const maxStreams = 4096
+
+func streams(p scenario.Phase) (n int) {
+	for _, a := range p.Applications {
+		if a.Kind == scenario.TCP {
+			n += a.Streams
+		}
+	}
+	return n
 }
 
 // place is file:line:column of a YAML path, or of its nearest parent that is in the file.

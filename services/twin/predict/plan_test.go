@@ -134,7 +134,7 @@ func TestShippedPoliciesAreSimulatedAsTheyArePlanned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := newBuilder(s, held, 1)
+			b := newBuilder(t.Context(), s, held, 1)
 			apps := b.applications(s.Phases[0])
 			if b.err != nil {
 				t.Fatal(b.err)

@@ -115,8 +115,11 @@ func advance(ctx context.Context, n *engine.Net, until float64) error {
 
 // phase runs one; false means that ctx ended before it did.
 func (r *Result) phase(ctx context.Context, s *scenario.Scenario, p scenario.Phase, held []compile.RouterPlan, seed uint64) (bool, error) {
-	b := newBuilder(s, held, seed)
+	b := newBuilder(ctx, s, held, seed)
 	apps := b.applications(p)
+	if b.stopped() {
+		return false, nil
+	}
 	if b.err != nil {
 		return false, b.err
 	}
@@ -128,7 +131,11 @@ func (r *Result) phase(ctx context.Context, s *scenario.Scenario, p scenario.Pha
 			if done = advance(ctx, b.net, p.Changes[next].At.Seconds()) == nil; !done {
 				break
 			}
-			if err := b.change(p.Changes[next], apps); err != nil {
+			err := b.change(p.Changes[next], apps)
+			if done = !b.stopped(); !done {
+				break
+			}
+			if err != nil {
 				return false, err
 			}
 		}

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -196,6 +197,9 @@ func (b *builder) linkTo(far netip.Addr) (step, bool) {
 func (b *builder) shortest(from, to string, number int) []step {
 	var path []step
 	for at := from; at != to; {
+		if b.stopped() {
+			return nil
+		}
 		var next []step
 		best := -1
 		for _, l := range b.s.Links {
@@ -225,6 +229,12 @@ func (b *builder) shortest(from, to string, number int) []step {
 		at = s.in.Node
 	}
 	return path
+}
+
+// stopped: there is no time left, and what is built is not used.
+func (b *builder) stopped() bool {
+	b.keep(b.ctx.Err())
+	return b.err != nil && errors.Is(b.err, b.ctx.Err())
 }
 
 // cost of a link in the direction that leaves at one end.

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -74,6 +75,7 @@ phases:
 		{"a kernel setting that the twin's hosts do not have", "gateway: 10.1.1.1}", "gateway: 10.1.1.1, settings: {net/ipv4/tcp_ecn: \"1\"}}", "scenario.yaml:6:67: host H1 sets net/ipv4/tcp_ecn to 1"},
 		{"a line that carries nothing", "H2:eth0\", b: \"R2:ge-1\", rate: 10Mbit/s", "H2:eth0\", b: \"R2:ge-1\", rate: 0Mbit/s", "scenario.yaml:11:"},
 		{"a change of policy nobody wrote", "  - name: one\n", "  - name: one\n    changes: [{at: 1s, policy: {use: nothing}}]\n", "scenario.yaml:13:"},
+		{"more streams than memory has room for", "port: 1, stop: 2s}", "port: 1, stop: 2s}" + streamsOf(41, 100), "scenario.yaml:13:9: 4101 TCP streams in phase one: the twin takes 4096"},
 		{"no path", `  - {a: "R1:ge-0", b: "R2:ge-0", rate: 10Mbit/s, delay: 1ms}` + "\n", "", "there is no path from R1 to R2"},
 		{"a policy nobody wrote", "  - name: one\n", "  - name: one\n    policy: {use: nothing}\n", "scenario.yaml:14:"},
 	} {
@@ -87,6 +89,15 @@ phases:
 			}
 		})
 	}
+}
+
+// streamsOf are so many more transfers in the text of a phase.
+func streamsOf(transfers, streams int) string {
+	var out strings.Builder
+	for i := range transfers {
+		fmt.Fprintf(&out, "\n      - {name: b%d, kind: tcp, from: H1, to: H2, port: %d, streams: %d, stop: 2s}", i, 100+i, streams)
+	}
+	return out.String()
 }
 
 // diamond has two ways from R1 to R4 and two classes of packets.
@@ -211,9 +222,51 @@ func TestALoopIsRefused(t *testing.T) {
 			Filters: []compile.Filter{{Interfaces: []string{in}, Rules: []compile.Rule{{LSP: "back"}}}},
 		}
 	}
-	b := newBuilder(s, []compile.RouterPlan{redirect("R2", "ge-1", "R1"), redirect("R1", "ge-2", "R2")}, 1)
+	b := newBuilder(t.Context(), s, []compile.RouterPlan{redirect("R2", "ge-1", "R1"), redirect("R1", "ge-2", "R2")}, 1)
 	b.applications(s.Phases[0])
 	if b.err == nil || !strings.Contains(b.err.Error(), "go in a loop, which comes by") {
 		t.Errorf("got %v", b.err)
+	}
+}
+
+// lasting is a context that ends after so many looks at it.
+type lasting struct {
+	context.Context
+	looks int
+}
+
+func (l *lasting) Err() error {
+	if l.looks--; l.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// The routes of a large scenario take longer than a prediction may, and a network that is never simulated is not built:
+// the time runs while routes are walked, too.
+func TestARunWhoseTimeIsOverWalksNoRoutes(t *testing.T) {
+	work := func(ctx func() context.Context, streams string) float64 {
+		text := diamond[:strings.Index(diamond, "phases:")] + `phases:
+  - name: one
+    applications:
+      - {name: bulk, kind: tcp, from: H1, to: H2, port: 1, stop: 6s, streams: ` + streams + "}\n"
+		s, err := scenario.Parse("scenario.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testing.AllocsPerRun(1, func() {
+			if r, err := Run(ctx(), s, Options{}); err != nil || r.Stopped == "" {
+				t.Errorf("stopped %+v, error %v", r, err)
+			}
+		})
+	}
+	after := func(looks int) func() context.Context {
+		return func() context.Context { return &lasting{t.Context(), looks} }
+	}
+	if one, many := work(after(0), "1"), work(after(0), "128"); many > 1.5*one {
+		t.Errorf("%g allocations for 128 streams, %g for one", many, one)
+	}
+	if early, late := work(after(20), "128"), work(after(400), "128"); early > late/2 {
+		t.Errorf("%g allocations where the time ends early, %g where it ends late", early, late)
 	}
 }
