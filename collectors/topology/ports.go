@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -186,6 +187,12 @@ func (r *router) listen(ctx context.Context, client *gnmiclient.Client) error {
 	ports := map[string]string{}
 	return client.Subscribe(ctx, q, func(m *gnmi.SubscribeResponse) error {
 		n := m.GetUpdate()
+		for _, gone := range n.GetDelete() {
+			if err := forget(ports, gnmiclient.Join(n.GetPrefix(), gone)); err != nil {
+				return err
+			}
+			r.c.ports.note(r.device.Name)
+		}
 		for _, u := range n.GetUpdate() {
 			path, err := gnmiclient.FormatPath(gnmiclient.Join(n.GetPrefix(), u.GetPath()))
 			if err != nil {
@@ -197,9 +204,18 @@ func (r *router) listen(ctx context.Context, client *gnmiclient.Client) error {
 			}
 			ports[path] = is
 		}
-		if len(n.GetDelete()) > 0 {
-			r.c.ports.note(r.device.Name)
-		}
 		return nil
 	})
+}
+
+// forget leaves nothing of what was said of a port, or of all below a path: that it is there again is a change,
+// whatever it is like.
+func forget(ports map[string]string, gone *gnmi.Path) error {
+	below, err := gnmiclient.FormatPath(gone)
+	for path := range ports {
+		if err == nil && strings.HasPrefix(path, below) {
+			ports[path] = ""
+		}
+	}
+	return err
 }

@@ -268,3 +268,36 @@ func TestWhoLeavesARefreshMakesNoRouterUnreachable(t *testing.T) {
 		})
 	}
 }
+
+// A port that is made again is news, though it is as it was when it was deleted: its link was gone meanwhile.
+func TestAPortThatIsMadeAgainIsRead(t *testing.T) {
+	r := newRig(t, seldom)
+	r.ports.briefly = time.Hour // however slow this machine is
+	deleted := operStatus("UP")
+	deleted.GetUpdate().Delete = []*gnmi.Path{deleted.GetUpdate().GetUpdate()[0].GetPath()}
+	deleted.GetUpdate().Update = nil
+	r.servers["cr"].OnSubscribe = func(_ *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+		for _, m := range []*gnmi.SubscribeResponse{operStatus("UP"), deleted} {
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+		}
+		// Every reading after the deletion has begun, and none is to come, when the port is there again.
+		for r.ports.wait() < 0 {
+			time.Sleep(time.Millisecond)
+		}
+		for r.ports.wait() >= 0 {
+			r.ports.read()
+		}
+		return stream.Send(operStatus("UP"))
+	}
+	r.loops.Start(t.Context())
+	defer r.Stop(t.Context()) //nolint:errcheck // the test ends
+	if err := r.read(t.Context(), regular); err != nil {
+		t.Fatal(err)
+	}
+	await.Every(t, time.Millisecond, "its stream has ended", func() bool { return r.router("cr").brief.Load() != nil })
+	if r.ports.wait() < 0 {
+		t.Error("no reading is to come")
+	}
+}
