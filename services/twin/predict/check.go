@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
@@ -56,6 +57,9 @@ func Check(s *scenario.Scenario) error {
 			add(fmt.Sprintf("$.phases[%d]", i), "%d TCP streams in phase %s: the twin takes %d", n, p.Name, maxStreams)
 		}
 		for j, a := range p.Applications {
+			if a.Start%time.Second != 0 || a.Stop%time.Second != 0 { // or a part of its bytes would count as all
+				add(fmt.Sprintf("$.phases[%d].applications[%d]", i, j), "%s runs from %s to %s: the twin counts by whole seconds", a.Name, a.Start, a.Stop)
+			}
 			if _, known := laws[a.CongestionControl]; !known {
 				add(fmt.Sprintf("$.phases[%d].applications[%d].congestion_control", i, j), "congestion control %s: the twin has reno, cubic and htcp", a.CongestionControl)
 			}

@@ -75,6 +75,8 @@ phases:
 		{"a kernel setting that the twin's hosts do not have", "gateway: 10.1.1.1}", "gateway: 10.1.1.1, settings: {net/ipv4/tcp_ecn: \"1\"}}", "scenario.yaml:6:67: host H1 sets net/ipv4/tcp_ecn to 1"},
 		{"a line that carries nothing", "H2:eth0\", b: \"R2:ge-1\", rate: 10Mbit/s", "H2:eth0\", b: \"R2:ge-1\", rate: 0Mbit/s", "scenario.yaml:11:"},
 		{"a change of policy nobody wrote", "  - name: one\n", "  - name: one\n    changes: [{at: 1s, policy: {use: nothing}}]\n", "scenario.yaml:13:"},
+		{"a transfer that does not begin with a second", "stop: 2s}", "start: 500ms, stop: 2500ms}", "scenario.yaml:15:9: bulk runs from 500ms to 2.5s: the twin counts by whole seconds"},
+		{"a transfer that does not end with a second", "stop: 2s}", "stop: 1900ms}", "bulk runs from 0s to 1.9s: the twin counts by whole seconds"},
 		{"more streams than memory has room for", "port: 1, stop: 2s}", "port: 1, stop: 2s}" + streamsOf(41, 100), "scenario.yaml:13:9: 4101 TCP streams in phase one: the twin takes 4096"},
 		{"no path", `  - {a: "R1:ge-0", b: "R2:ge-0", rate: 10Mbit/s, delay: 1ms}` + "\n", "", "there is no path from R1 to R2"},
 		{"a policy nobody wrote", "  - name: one\n", "  - name: one\n    policy: {use: nothing}\n", "scenario.yaml:14:"},
