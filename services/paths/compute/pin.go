@@ -27,6 +27,9 @@ func Pin(g *topo.Graph, ids []string) (*Path, error) {
 		}
 		links = append(links, l)
 	}
+	if routers := len(g.Nodes()); len(ids) >= routers {
+		return nil, fmt.Errorf("%w: there are %d, and %d routers, so that one comes twice", errLinks, len(ids), routers)
+	}
 	p := newPath(g, g.Node(links[0].From), links)
 	p.Reason = "as it was requested"
 	if err := p.passed(g); err != nil {

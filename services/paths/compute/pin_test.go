@@ -40,3 +40,17 @@ func TestPin(t *testing.T) {
 		})
 	}
 }
+
+// A path that leads back to a router has no bound, and each of its links may take a search of the whole network.
+func TestAPathOfAsManyLinksAsRoutersIsRefused(t *testing.T) {
+	g := network(t, "a b 10 100", "b c 10 50")
+	for links, why := range map[string]string{
+		"a>b#0 b>c#2":       "",
+		"a>b#0 b>a#1 a>x#0": "no path: link a>x#0 of the path is no longer in the topology", // there may have been more
+		"a>b#0 b>a#1 a>b#0": "the links are no path: there are 3, and 3 routers, so that one comes twice",
+	} {
+		if _, err := Pin(g, strings.Fields(links)); why == "" && err != nil || why != "" && (err == nil || err.Error() != why) {
+			t.Errorf("%s: %v, want %q", links, err, why)
+		}
+	}
+}
