@@ -15,15 +15,20 @@ import (
 var ErrNowhere = errors.New("no router originates it")
 
 // EqualPaths counts the shortest paths from a router to those that
-// originate a destination: to the nearest, if several do.
+// originate a destination: to the nearest that can be reached, if several do.
 func EqualPaths(ctx context.Context, paths pathsv1connect.PathsServiceClient, from, destination string) (int, error) {
 	owners, err := paths.PrefixOwners(ctx, connect.NewRequest(&pathsv1.PrefixOwnersRequest{Prefix: destination}))
 	if err != nil {
 		return 0, err
 	}
 	count, least := 0, uint64(0)
+	none := fmt.Errorf("%s: %w", destination, ErrNowhere)
 	for _, to := range owners.Msg.GetRouters() {
 		r, err := paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: from, To: to}))
+		if connect.CodeOf(err) == connect.CodeFailedPrecondition {
+			none = err // a router that is gone is in the database for up to an hour
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -33,7 +38,7 @@ func EqualPaths(ctx context.Context, paths pathsv1connect.PathsServiceClient, fr
 		}
 	}
 	if count == 0 {
-		return 0, fmt.Errorf("%s: %w", destination, ErrNowhere)
+		return 0, none
 	}
 	return count, nil
 }
