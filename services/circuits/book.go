@@ -197,6 +197,9 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 		return err
 	}
 	made.SetSIDs(compute.SIDs(t, g))
+	if b.cfg.Provision.Policy != "" {
+		made.SetPlain(plain(t, g))
+	}
 	for r := range all {
 		if ledger.Books(r) {
 			if err := b.enter(made, r); err != nil {
@@ -207,6 +210,19 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 	b.admit, b.graph, b.topo = made, g, t
 	b.changes++
 	return b.setOutages()
+}
+
+// plain are the routers that run no segment routing; none where nobody runs it, and nothing can be said.
+func plain(t *topo.Graph, g *graph.Graph) (out []int32) {
+	for _, n := range t.Nodes() {
+		if at, ok := g.NodeIndex(n.ID.String()); ok && !compute.PassesLabels(t, n) {
+			out = append(out, at)
+		}
+	}
+	if len(out) == len(t.Nodes()) {
+		return nil
+	}
+	return out
 }
 
 // usable is what circuits may use of a port at the most: the hard cap.

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/paths/graph"
@@ -52,12 +53,24 @@ func (b *Book) look(r Request) (*ask, *Refusal) {
 	if a.to, ok = b.graph.NodeIndex(r.To); !ok {
 		return nil, badRequest("to", fmt.Sprintf("there is no router %q", r.To))
 	}
-	for _, bar := range []func() *Refusal{a.barLinks, a.barNodes, a.barCircuits, a.barRiskGroups, a.barGroups, a.lookVia} {
+	for _, bar := range []func() *Refusal{a.barPlain, a.barLinks, a.barNodes, a.barCircuits, a.barRiskGroups, a.barGroups, a.lookVia} {
 		if refusal := bar(); refusal != nil {
 			return nil, refusal
 		}
 	}
 	return a, nil
+}
+
+func (a *ask) barPlain() *Refusal {
+	for _, n := range a.plainBetween() {
+		a.barNode(n)
+	}
+	return nil
+}
+
+// plainBetween are the routers that run no segment routing, but for the circuit's ends.
+func (a *ask) plainBetween() []int32 {
+	return slices.DeleteFunc(slices.Clone(a.plain), func(n int32) bool { return n == a.from || n == a.to })
 }
 
 func (a *ask) barLinks() *Refusal {

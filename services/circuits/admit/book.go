@@ -28,6 +28,8 @@ type Book struct {
 	links    []*calendar.Calendar
 	circuits map[string]booking
 	sids     segments.SIDs
+	// plain are routers that run no segment routing.
+	plain []int32
 	// workspace, pairs and segments are the memory of searches.
 	workspace *cspf.Workspace
 	pairs     *disjoint.Search
@@ -58,6 +60,10 @@ func NewBook(g *graph.Graph, limits func(graph.Link) Limits) (*Book, error) {
 
 // SetSIDs says which routers and links have SIDs. Without it all do.
 func (b *Book) SetSIDs(sids segments.SIDs) { b.sids = sids }
+
+// SetPlain says which routers run no segment routing: a circuit may begin or end there, but passes none, since its
+// packets have labels (RFC 8402, section 3.1). Without it all run it.
+func (b *Book) SetPlain(routers []int32) { b.plain = routers }
 
 // Enter books a grant, all of it or nothing. It is calendar.ErrFull where something else was booked since it was
 // granted.

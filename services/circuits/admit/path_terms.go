@@ -94,6 +94,8 @@ func (a *ask) lookVia() *Refusal {
 			return badRequest("via", fmt.Sprintf("%s is an end of the circuit", a.graph.Node(n).Name))
 		case slices.Contains(a.Via[:i], id):
 			return badRequest("via", fmt.Sprintf("a path without a loop passes %s once", a.graph.Node(n).Name))
+		case slices.Contains(a.plain, n):
+			return badRequest("via", fmt.Sprintf("%s runs no segment routing", a.graph.Node(n).Name))
 		case slices.Contains(a.noNodes, n):
 			return badRequest("via", fmt.Sprintf("%s is excluded as well", a.graph.Node(n).Name))
 		}

@@ -3,6 +3,7 @@ package admit
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/services/circuits/calendar"
@@ -137,7 +138,7 @@ func (a *ask) reason(r *Refusal) string {
 	way := fmt.Sprintf("from %s to %s", a.From, a.To)
 	switch r.Code {
 	case NoPath:
-		return "no path leads " + way + " without what is excluded"
+		return "no path leads " + way + " without what is excluded" + a.plainText()
 	case RiskGroups:
 		return "no path " + way + " is apart from the excluded risk groups"
 	case Affinity:
@@ -171,6 +172,25 @@ func (a *ask) reason(r *Refusal) string {
 	slices.Sort(links)
 	return fmt.Sprintf("no path %s has room for %s %s; %d links are in the way", way, what, span(a.Window), len(slices.Compact(links)))
 }
+
+// plainText names routers that no path passes, whatever was requested.
+func (a *ask) plainText() string {
+	between := a.plainBetween()
+	if len(between) == 0 {
+		return ""
+	}
+	var names []string
+	for _, n := range between[:min(len(between), maxNamed)] {
+		names = append(names, a.graph.Node(n).Name)
+	}
+	if more := len(between) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return "; no segment routing runs on " + strings.Join(names, ", ")
+}
+
+// maxNamed is how many routers a reason names.
+const maxNamed = 3
 
 // lastYear is the last that RFC 3339 can write.
 const lastYear = 9999

@@ -32,12 +32,13 @@ func (a *ask) constrained() bool {
 }
 
 // explain asks services/paths for what would make a path: with the rate where it is one rate on one path, else at any.
+// A router that runs no segment routing is excluded like others, and nobody can allow it: what would is left out.
 func (a *ask) explain() *cspf.Explanation {
 	if !a.constrained() {
 		return nil
 	}
 	q := a.request()
-	q.IncludeAny, q.IncludeAll, q.Exclude, q.WithoutNodes, q.WithoutLinks = a.IncludeAny, a.IncludeAll, a.Exclude, a.noNodes, slices.Clone(a.noLinks)
+	q.IncludeAny, q.IncludeAll, q.Exclude, q.WithoutNodes, q.WithoutLinks = a.IncludeAny, a.IncludeAll, a.Exclude, slices.Concat(a.noNodes, a.plainBetween()), slices.Clone(a.noLinks)
 	q.WithoutSRLGs = a.ExcludeRiskGroups
 	for l, apart := range a.apart {
 		if apart {
@@ -49,7 +50,14 @@ func (a *ask) explain() *cspf.Explanation {
 	}
 	_, err := a.workspace.Find(a.graph, &q)
 	var e *cspf.Explanation
-	errors.As(err, &e)
+	if !errors.As(err, &e) || len(e.Relaxations) == 0 {
+		return e
+	}
+	plain := func(n int32) bool { return slices.Contains(a.plain, n) }
+	e.Relaxations = slices.DeleteFunc(e.Relaxations, func(r cspf.Relaxation) bool { return slices.ContainsFunc(r.Nodes, plain) })
+	if len(e.Relaxations) == 0 {
+		return nil
+	}
 	return e
 }
 

@@ -74,6 +74,29 @@ func but(list, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(some, s) })
 }
 
+// Packets of a circuit have labels, and end at a router that runs no segment routing; nobody can allow it.
+func TestARouterWithoutSegmentRoutingIsNotPassed(t *testing.T) {
+	b := square(t)
+	b.SetPlain([]int32{1, 3})
+	if g, no := b.Decide(fromAToD("1", gbit)); no != nil || !slices.Equal(g.Path, []string{"ac", "cd"}) {
+		t.Errorf("not over b, to d: %+v, %+v", g, no)
+	}
+	b.SetPlain([]int32{1, 2})
+	_, no := b.Decide(fromAToD("1", gbit))
+	if want := "no path leads from a to d without what is excluded; no segment routing runs on b, c"; no == nil || no.Code != NoPath || no.Reason != want {
+		t.Errorf("over neither: %+v, want %s", no, want)
+	}
+	r := fromAToD("1", gbit)
+	r.WithoutLinks = []string{"ba"}
+	if _, no := b.Decide(r); no == nil || len(no.Relaxations) > 0 {
+		t.Errorf("nothing to allow: %+v", no)
+	}
+	r.Via = []string{"b"}
+	if _, no := b.Decide(r); no == nil || no.Field != "via" || no.Reason != "via: b runs no segment routing" {
+		t.Errorf("via b: %+v", no)
+	}
+}
+
 // A refusal says for people what binds, and what would be enough.
 func TestARefusalSaysWhatBinds(t *testing.T) {
 	for _, c := range []struct {

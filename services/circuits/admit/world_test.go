@@ -62,6 +62,9 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 		t.Fatal(err)
 	}
 	w.SetSIDs(w.sids)
+	if r.IntN(4) == 0 {
+		w.SetPlain([]int32{r.Int32N(int32(g.Nodes()))})
+	}
 	for l := range int32(g.Links()) {
 		w.soft, w.hard = append(w.soft, g.Capacity(l)*3/4), append(w.hard, g.Capacity(l))
 		for s := range w.left[l] {
@@ -143,7 +146,8 @@ func (w *world) ask(r *rand.Rand) Request {
 	if r.IntN(4) == 0 {
 		q.WithoutLinks = []string{w.graph.Link(r.Int32N(int32(w.graph.Links()))).ID}
 	}
-	if node := fmt.Sprintf("r%d", r.IntN(n)); r.IntN(4) == 0 && node != q.From && node != q.To {
+	if at := r.IntN(n); r.IntN(4) == 0 && w.between(q, at) {
+		node := fmt.Sprintf("r%d", at)
 		q.WithoutNodes = []string{node}
 	}
 	for id := range w.circuits {
@@ -178,8 +182,9 @@ func (w *world) pathTerms(r *rand.Rand, q Request) (out PathTerms) {
 		out.ExcludeRiskGroups = append(out.ExcludeRiskGroups, r.Uint32N(9))
 	}
 	for range r.IntN(3) {
-		node := fmt.Sprintf("r%d", r.IntN(w.graph.Nodes()))
-		if node != q.From && node != q.To && !slices.Contains(q.WithoutNodes, node) && !slices.Contains(out.Via, node) {
+		at := r.IntN(w.graph.Nodes())
+		node := fmt.Sprintf("r%d", at)
+		if w.between(q, at) && !slices.Contains(w.plain, int32(at)) && !slices.Contains(q.WithoutNodes, node) && !slices.Contains(out.Via, node) {
 			out.Via = append(out.Via, node)
 		}
 	}
@@ -190,6 +195,12 @@ func (w *world) pathTerms(r *rand.Rand, q Request) (out PathTerms) {
 		out.MaxSIDs = 1 + r.IntN(3)
 	}
 	return out
+}
+
+// between reports whether a router is no end of a request.
+func (w *world) between(q Request, n int) bool {
+	id := w.graph.Node(int32(n)).ID
+	return id != q.From && id != q.To
 }
 
 func (w *world) free(l int32, s int, most calendar.Cap) int64 {
@@ -247,6 +258,9 @@ func (w *world) delay(path []int32) (sum int64) {
 
 func (w *world) allowed(q Request, l int32) bool {
 	link := w.graph.Link(l)
+	if to := int(w.graph.To(l)); slices.Contains(w.plain, int32(to)) && w.between(q, to) {
+		return false
+	}
 	if slices.Contains(q.WithoutLinks, link.ID) || slices.Contains(q.WithoutNodes, w.graph.Node(link.To).ID) ||
 		slices.Contains(q.WithoutNodes, w.graph.Node(link.From).ID) {
 		return false

@@ -110,7 +110,7 @@ func outOfTransit(l *topo.Link) bool { return l.Metric >= maxLinkMetric }
 
 // onward: packets with labels get as far as the link.
 func (s *search) onward(l *topo.Link) bool {
-	return l.From == s.r.From.ID || labelled(s.g, s.g.Node(l.From))
+	return l.From == s.r.From.ID || PassesLabels(s.g, s.g.Node(l.From))
 }
 
 // weight orders paths: links that are out of transit first, then overlap, then IGP cost, then hops.

@@ -40,7 +40,7 @@ func NewIndex(t *topo.Graph) (*Index, error) {
 	for l := range int32(g.Links()) {
 		x.links[l] = t.Link(g.Link(l).ID)
 		x.pinned[l] = x.pinned[l] || x.sids.Adjacency[l]
-		if !labelled(t, t.Node(x.links[l].From)) {
+		if !PassesLabels(t, t.Node(x.links[l].From)) {
 			x.dropped = append(x.dropped, l)
 		}
 	}

@@ -79,18 +79,18 @@ func furthest(g *topo.Graph, links []*topo.Link) (int, error) {
 	return 0, noSegment(g, tree, links)
 }
 
-// labelled reports whether a router passes packets with labels on. One that runs segment routing has a SID, or its
+// PassesLabels reports whether a router passes packets with labels on. One that runs segment routing has a SID, or its
 // links have. Another one has no entry for their labels (RFC 8402, section 3.1), whatever the IGP leads over it.
-func labelled(g *topo.Graph, n *topo.Node) bool {
+func PassesLabels(g *topo.Graph, n *topo.Node) bool {
 	return n.SIDLabel != 0 || slices.ContainsFunc(g.Out(n.ID), func(l *topo.Link) bool { return l.AdjacencySID != 0 })
 }
 
-// passed is why the path cannot be an LSP though there are segments for it: a router between its ends drops packets.
+// passed is why the path cannot be an LSP though there are segments for it: packets end at a router between its ends.
 func (p *Path) passed(g *topo.Graph) error {
 	for _, n := range p.Nodes[1 : len(p.Nodes)-1] {
-		if !labelled(g, n) {
-			return fmt.Errorf("%w: packets with labels end at %s, which runs no segment routing: neither it nor a link of it has a SID; configure it there",
-				ErrNoPath, n.Label())
+		if !PassesLabels(g, n) {
+			return fmt.Errorf("%w that an LSP can follow: %s exists, and packets with labels end at %s, which runs no segment routing: neither it nor a link of it has a SID; configure it there",
+				ErrNoPath, describe(p), n.Label())
 		}
 	}
 	return nil
