@@ -32,16 +32,21 @@ func gone(read map[string]time.Time) (out []string) {
 
 // readAt is when an area was read: when its snapshot came, but for what the topic has kept while nobody read. The first
 // snapshot is as old as it says, and those after it as much younger as they say where they come faster than they were
-// read: Kafka compacts only what is an hour old, and delivers the rest at once.
+// read: Kafka compacts only what is an hour old, and delivers the rest at once. Clocks of two collectors differ, so one
+// that says it is older is as old as the one before it, if it comes at once.
 func (c *Component) readAt(last, s topo.Snapshot, known bool, now time.Time) time.Time {
-	switch later := s.Time.Sub(last.Time); {
+	later := max(s.Time.Sub(last.Time), 0)
+	switch {
 	case !known && !s.Time.IsZero() && s.Time.Before(now):
 		return s.Time
-	case known && now.Sub(c.came[s.Area]) < later && c.read[s.Area].Add(later).Before(now):
+	case known && now.Sub(c.came[s.Area]) < max(later, atOnce) && c.read[s.Area].Add(later).Before(now):
 		return c.read[s.Area].Add(later)
 	}
 	return now
 }
+
+// atOnce is how soon after each other snapshots come that wait on the topic. Collectors read less often.
+const atOnce = time.Second
 
 // hear notes when an area was read, and forgets those that are gone, which it returns.
 func (c *Component) hear(ctx context.Context, last, s topo.Snapshot, known bool, now time.Time) []string {

@@ -97,6 +97,8 @@ func TestWhatTheTopicKeptIsAsOldAsItSays(t *testing.T) {
 		"somebody reads again":                  {[]snapshot{{0, 10 * time.Hour, 10 * time.Hour}}, 0, 1},
 		"a collector whose clock is behind":     {[]snapshot{{0, 3 * time.Hour, 10 * time.Hour}, {0, 3*time.Hour + 20*time.Second, 10*time.Hour + 20*time.Second}}, 0, 1},
 		"one that took a moment longer to come": {[]snapshot{{0, 10 * time.Hour, 10 * time.Hour}, {0, 10*time.Hour + 20*time.Second, 10*time.Hour + 19*time.Second}}, 0, 1},
+		"the last one twice":                    {[]snapshot{{0, last, 9*time.Hour + kept*time.Millisecond}}, 9*time.Hour + kept*time.Millisecond - last, 1},
+		"another collector's, which is behind":  {[]snapshot{{0, last - 5*time.Second, 9*time.Hour + kept*time.Millisecond}}, 9*time.Hour + kept*time.Millisecond - last, 1},
 		"another area is read":                  {[]snapshot{{1, 9*time.Hour + time.Minute, 9*time.Hour + time.Minute}}, 0, 1},
 	} {
 		c, err := New(DefaultConfiguration(), Dependencies{Log: slog.New(slog.DiscardHandler)})

@@ -434,10 +434,21 @@ func TestARouterThatIsTakenOutOfTransitIsAvoided(t *testing.T) {
 			if err != nil || describe(p) != tc.nodes {
 				t.Fatalf("%s, by %s: %v, %v; want %s", name, by, p, err, tc.nodes)
 			}
-			if says := strings.Contains(p.Reason, "other than over routers that are taken out of transit"); says != tc.says {
+			if says := strings.Contains(p.Reason, "; links of routers that are taken out of transit come after all others"); says != tc.says {
 				t.Errorf("%s, by %s: %s", name, by, p.Reason)
 			}
 		}
+	}
+}
+
+// The IGP itself may still send over a router that is taken out of transit.
+func TestThePathIsNotTheShortestBecauseOfTransit(t *testing.T) {
+	g := network(t, "a>x 10 100", "x>a 65535 100", "x>d 65535 100", "d>x 10 100", "a y 40000 100", "y d 40000 100")
+	allAdjacencies(g)
+	p, err := CSPF(g, Request{From: router(t, g, "a"), To: router(t, g, "d")})
+	want := "the shortest path costs 65545 and is over a router that is taken out of transit"
+	if err != nil || describe(p) != "a–y–d" || !strings.Contains(p.Reason, want) {
+		t.Errorf("%v, %v; want %s", p, err, want)
 	}
 }
 

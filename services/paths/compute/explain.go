@@ -35,8 +35,7 @@ func (s *search) explain() error {
 	}
 	onward := s.run(func(l *topo.Link) bool { return s.allowed(l) && s.wide(l) && s.onward(l) })
 	if onward == nil {
-		p := newPath(s.g, s.r.From, wide)
-		return fmt.Errorf("path %s exists, but no LSP can follow it: %w", describe(p), p.passed(s.g))
+		return newPath(s.g, s.r.From, wide).passed(s.g)
 	}
 	return s.blameSegments(onward)
 }
@@ -102,7 +101,7 @@ func (s *search) reason(p *Path) string {
 	} else if best := s.tree.Cost[s.r.To.ID]; p.Cost == best {
 		parts = append(parts, "a shortest path")
 	} else {
-		parts = append(parts, fmt.Sprintf("the shortest path costs %d and does not meet the constraints", best))
+		parts = append(parts, fmt.Sprintf("the shortest path costs %d and %s", best, s.passedOver()))
 	}
 	if s.r.MinBandwidth > 0 {
 		parts = append(parts, fmt.Sprintf("every link carries at least %s", units.Rate(s.r.MinBandwidth)))
@@ -111,6 +110,15 @@ func (s *search) reason(p *Path) string {
 		parts = append(parts, fmt.Sprintf("excluded by request: %d routers and links", n))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// passedOver is why the shortest path was not taken.
+func (s *search) passedOver() string {
+	first, _ := s.tree.Paths(s.r.To.ID, 1)
+	if slices.ContainsFunc(first[0], outOfTransit) {
+		return "is over a router that is taken out of transit"
+	}
+	return "does not meet the constraints"
 }
 
 // shared counts the path's links that the IGP uses between the ends too.
@@ -141,7 +149,7 @@ func (s *search) avoided(p *Path, shared int) string {
 func (s *search) otherThan() string {
 	for _, n := range s.g.Nodes() {
 		if slices.ContainsFunc(s.g.Out(n.ID), outOfTransit) {
-			return ", other than over routers that are taken out of transit"
+			return "; links of routers that are taken out of transit come after all others"
 		}
 	}
 	return ""

@@ -42,13 +42,13 @@ func TestARouterWithoutSegmentRoutingIsNotPassed(t *testing.T) {
 		}
 	}
 	r := Request{From: router(t, g, "wr"), To: router(t, g, "er"), MinBandwidth: 100e6}
-	if _, err := index.CSPF(r); !errors.Is(err, ErrNoPath) || !strings.Contains(err.Error(), "path wr–x–er exists, but no LSP can follow it: no path: "+end) {
+	if _, err := index.CSPF(r); !errors.Is(err, ErrNoPath) || !strings.Contains(err.Error(), "no path that an LSP can follow: wr–x–er exists, and "+end) {
 		t.Errorf("of 100 Mbit/s: %v", err)
 	}
 	if paths, _, _, err := index.Set(SetRequest{From: r.From, To: r.To, Bandwidth: 40e6, MaxPaths: 2}); err != nil || len(paths) != 1 || describe(paths[0].Path) != "wr–y–er" {
 		t.Errorf("a set: %v, %v", paths, err)
 	}
-	const never = "; routers that run no segment routing are not passed"
+	const never = "; no segment routing runs on x"
 	if _, _, _, err := index.Set(SetRequest{From: r.From, To: r.To, Bandwidth: 60e6, MaxPaths: 2}); !errors.Is(err, ErrNoPath) || !strings.HasSuffix(err.Error(), never) {
 		t.Errorf("a set that needs it: %v", err)
 	}

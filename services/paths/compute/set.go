@@ -133,22 +133,40 @@ func (x *Index) setReason(r SetRequest, paths []SetPath, set lspset.Set, avoided
 	case avoided:
 		return text + "; no link of the IGP's shortest paths"
 	case r.AvoidShortest:
-		return text + "; without the links of the IGP's shortest paths there is less"
+		return text + "; without the links of the IGP's shortest paths" + x.andOfTransit() + " there is less"
 	}
 	return text
+}
+
+// andOfTransit says what else was left out, if anything was.
+func (x *Index) andOfTransit() string {
+	if slices.ContainsFunc(x.links, outOfTransit) {
+		return ", and those of routers that are taken out of transit,"
+	}
+	return ""
+}
+
+// plain names the routers that no path passes, for people, unless it begins there.
+func (x *Index) plain(from *topo.Node) string {
+	var names []string
+	for _, l := range x.dropped {
+		if n := x.topo.Node(x.links[l].From); n.ID != from.ID {
+			names = append(names, n.Label())
+		}
+	}
+	if slices.Sort(names); len(names) == 0 {
+		return ""
+	}
+	return "; no segment routing runs on " + strings.Join(slices.Compact(names), ", ")
 }
 
 // refused makes what the network lacks one kind of error.
 func (x *Index) refused(r SetRequest, err error) error {
 	var set *lspset.Refusal
 	var one *cspf.Explanation
-	never := ""
-	if len(x.dropped) > 0 {
-		never = "; routers that run no segment routing are not passed"
-	}
 	switch {
 	case errors.As(err, &set) || errors.As(err, &one):
-		return fmt.Errorf("%w: %w%s", ErrNoPath, err, never)
+		return fmt.Errorf("%w: %w%s", ErrNoPath, err, x.plain(r.From))
 	case errors.Is(err, cspf.ErrUndecided):
 		return fmt.Errorf("%w: the search from %s to %s for paths of few segments gave up, and there may be some; exclude links, or name the paths by hand (%w)",
 			ErrNoPath, r.From.Label(), r.To.Label(), err)

@@ -68,22 +68,23 @@ func TestASetOverARouterThatIsTakenOutOfTransit(t *testing.T) {
 		mbps  uint64
 		avoid bool
 		paths []string
+		why   string
 	}{
-		{"a", 20, false, []string{"a–d"}},
-		{"a", 20, true, []string{"a–y–d"}},
-		{"a", 60, true, []string{"a–d", "a–y–d"}},
-		{"a", 150, false, []string{"a–d", "a–x–d", "a–y–d"}},
-		{"x", 20, true, []string{"x–a–d"}}, // its own links are all it has
+		{"a", 20, false, []string{"a–d"}, ""},
+		{"a", 20, true, []string{"a–y–d"}, ""},
+		{"a", 60, true, []string{"a–d", "a–y–d"}, "without the links of the IGP's shortest paths, and those of routers that are taken out of transit, there is less"},
+		{"a", 150, false, []string{"a–d", "a–x–d", "a–y–d"}, ""},
+		{"x", 20, true, []string{"x–a–d"}, ""}, // its own links are all it has
 	} {
 		x := index(t, lines...)
-		paths, _, _, err := x.Set(SetRequest{From: router(t, x.topo, c.from), To: router(t, x.topo, "d"), Bandwidth: c.mbps * 1e6, MaxPaths: 3, AvoidShortest: c.avoid})
+		paths, _, why, err := x.Set(SetRequest{From: router(t, x.topo, c.from), To: router(t, x.topo, "d"), Bandwidth: c.mbps * 1e6, MaxPaths: 3, AvoidShortest: c.avoid})
 		var got []string
 		for _, p := range paths {
 			got = append(got, describe(p.Path))
 		}
 		slices.Sort(got)
-		if err != nil || !slices.Equal(got, c.paths) {
-			t.Errorf("%d Mbit/s from %s: %q, %v; want %q", c.mbps, c.from, got, err, c.paths)
+		if err != nil || !slices.Equal(got, c.paths) || !strings.Contains(why, c.why) {
+			t.Errorf("%d Mbit/s from %s: %q, %s, %v; want %q, %s", c.mbps, c.from, got, why, err, c.paths, c.why)
 		}
 	}
 }
