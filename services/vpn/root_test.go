@@ -271,14 +271,17 @@ func TestMaxMinFollowsTheTopology(t *testing.T) {
 	w.wantWeights(map[string]float64{"red": 1, "blue": 1})
 }
 
-// TestALinkThatIsNotReadIsNotGone: where services/paths does not answer for two PEs the links that were read last stay,
-// and where the network has no path between them, the others' rates are max-min. Neither makes the policy invalid.
+// TestALinkThatIsNotReadIsNotGone: where services/paths does not answer for two PEs, or has no topology yet, the links
+// that were read last stay, and where the network has no path between them, the others' rates are max-min. None makes
+// the policy invalid.
 func TestALinkThatIsNotReadIsNotGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		code connect.Code
-		blue float64
+		code    connect.Code
+		nothing bool // no topology
+		blue    float64
 	}{
-		"no answer": {connect.CodeUnavailable, 2.333}, "no path": {connect.CodeFailedPrecondition, 1},
+		"no answer": {connect.CodeUnavailable, false, 2.333}, "no path": {connect.CodeFailedPrecondition, false, 1},
+		"no topology": {connect.CodeNotFound, true, 2.333},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -290,6 +293,9 @@ func TestALinkThatIsNotReadIsNotGone(t *testing.T) {
 			s.all(1)
 			w.paths.mu.Lock()
 			w.paths.fails = map[string]connect.Code{"10.255.0.2 10.255.0.1": c.code}
+			if c.nothing {
+				w.paths.rate = nil
+			}
 			w.paths.mu.Unlock()
 			s.comp.readRoutes(t.Context())
 			s.comp.reconcile(t.Context())

@@ -43,8 +43,12 @@ func (c *Component) readRoutes(ctx context.Context) {
 		c.deps.Log.DebugContext(ctx, "links between PEs not read", "error", err)
 		return
 	}
+	links := topology.Msg.GetSnapshot().GetLinks()
+	if len(links) == 0 {
+		return // services/paths has just started, and has no topology yet
+	}
 	number, capacity := map[string]int{}, []float64{}
-	for _, l := range topology.Msg.GetSnapshot().GetLinks() {
+	for _, l := range links {
 		if l.GetMaxBandwidth() > 0 {
 			number[l.GetId()] = len(capacity)
 			capacity = append(capacity, float64(l.GetMaxBandwidth()))
