@@ -80,3 +80,10 @@ test.each([
   expect(new Set(day).size).toBe(day.length);
   expect(day.every((t, i) => i === 0 || t > (day[i - 1] ?? 0))).toBe(true);
 });
+
+test("where the clock is put forward at midnight, the day has its tick at one o'clock", () => {
+  const change = 46 * hour; // midnight, two hours east of UTC
+  const offset = (at: number) => (at < change ? 2 : 3) * hour;
+  const week = hourTicks({ from: millis(0), to: millis(168 * hour) }, offset).map((t) => (t + offset(t)) / hour);
+  expect(week).toEqual([24, 49, 72, 96, 120, 144, 168]);
+});

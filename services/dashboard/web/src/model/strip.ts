@@ -80,7 +80,9 @@ export function hourTicks(w: TimeWindow, offset: (at: Millis) => number): Millis
   const out: Millis[] = [];
   const usual = offset(w.from);
   for (let local = Math.ceil((w.from + usual) / step) * step; ; local += step) {
-    const at = millis(local - offset(millis(local - usual)));
+    const guess = local - offset(millis(local - usual));
+    // A time that the change leaves out is as far behind it as it would be behind the time before.
+    const at = millis(guess + Math.max(0, local - (guess + offset(millis(guess)))));
     if (at > w.to) return out;
     if (at >= w.from && at > (out.at(-1) ?? Number.NEGATIVE_INFINITY)) out.push(at);
   }
