@@ -61,9 +61,13 @@ func (r *run) conclude(p *lab.PhaseResult) error {
 	}
 	suffers := delay(p, m.began.Add(settle), m.clicked)
 	after := delay(p, m.applied.Add(settle), m.ended)
-	r.Metric("ping/suffers_mean_ms", suffers.mean)
-	r.Metric("ping/after_p50_ms", after.median)
-	r.Metric("ping/after_mean_ms", after.mean)
+	if suffers.answered > 0 { // or nothing can be claimed of delays
+		r.Metric("ping/suffers_mean_ms", suffers.mean)
+	}
+	if after.answered > 0 {
+		r.Metric("ping/after_p50_ms", after.median)
+		r.Metric("ping/after_mean_ms", after.mean)
+	}
 	r.Metric("ping/after_lost", float64(after.lost))
 	r.Metric("alarm/after_record_s", m.seen.Sub(m.recordEnd).Seconds())
 	r.Metric("alarm/after_arrival_s", m.seen.Sub(m.arrived).Seconds())
@@ -92,7 +96,9 @@ func fullest(ports []*alphav1.PortNow) string {
 // echoes are those of a while, in milliseconds.
 type echoes struct {
 	mean, median float64
-	// lost are those between the first and the last that were not answered.
+	answered     int
+	// lost are those between the last answer before the while and the first one after it that were not answered: where
+	// no answer comes any more, all that were sent.
 	lost int
 }
 
@@ -104,22 +110,21 @@ func delay(p *lab.PhaseResult, from, to time.Time) echoes {
 		if a.Ping == nil {
 			continue
 		}
-		first, last := 0, 0
+		before, behind := 0, a.Ping.Sent+1
 		for _, e := range a.Ping.Echoes {
-			if e.At.Before(from) || !e.At.Before(to) {
-				continue
+			switch {
+			case e.At.Before(from):
+				before = max(before, e.Seq)
+			case !e.At.Before(to):
+				behind = min(behind, e.Seq)
+			default:
+				rtts = append(rtts, e.RTT)
+				out.mean += e.RTT
 			}
-			if rtts = append(rtts, e.RTT); len(rtts) == 1 {
-				first, last = e.Seq, e.Seq
-			}
-			first, last = min(first, e.Seq), max(last, e.Seq)
-			out.mean += e.RTT
 		}
-		if len(rtts) > 0 {
-			out.lost = last - first + 1 - len(rtts)
-		}
+		out.lost = behind - before - 1 - len(rtts)
 	}
-	if len(rtts) == 0 {
+	if out.answered = len(rtts); out.answered == 0 {
 		return out
 	}
 	slices.Sort(rtts)

@@ -24,7 +24,7 @@ func at(seconds float64) time.Time {
 
 // story is a run whose transfer goes on from second 10 to 80, and that of a router with the change set at second 40.
 func story(applied float64) (*run, *lab.PhaseResult) {
-	ping := &lab.PingSeries{}
+	ping := &lab.PingSeries{Sent: 89} // numbered from 0 on
 	for seq := range 90 {
 		rtt := 2.0
 		if seq >= 10 && float64(seq) < applied+1 {
@@ -90,6 +90,26 @@ func TestOnlyScenariosThatAskForAnAlarmNeedThis(t *testing.T) {
 		}
 		if Needed(s) != want {
 			t.Errorf("%s: needed %t, want %t", name, !want, want)
+		}
+	}
+}
+
+func TestAPingThatNothingAnswersAnyMoreProvesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		last     int // answered
+		measured bool
+	}{"from the redirect on": {40, false}, "soon after it": {45, true}} {
+		r, p := story(40)
+		ping := p.Applications[0].Ping
+		ping.Echoes = ping.Echoes[:c.last+1]
+		if err := r.conclude(p); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := r.Result.Metrics["external/ping/after_p50_ms"]; ok != c.measured {
+			t.Errorf("%s: a delay of the answers after the redirect: %t, want %t", name, ok, c.measured)
+		}
+		if got, want := r.Result.Metrics["external/ping/after_lost"], float64(89-c.last); got != want {
+			t.Errorf("%s: %g echoes were lost after the redirect, want %g", name, got, want)
 		}
 	}
 }
