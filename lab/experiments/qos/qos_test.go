@@ -56,3 +56,14 @@ func TestThePageTellsEveryKindOfVerdict(t *testing.T) {
 		}
 	}
 }
+
+// A phase that needs a driver is left out; that excuses no claim about the others.
+func TestAPhaseThatIsLeftOutExcusesItsOwnClaimsAlone(t *testing.T) {
+	for metric, want := range map[string]bool{"day1/ping/rtt_mean_ms": false, "day2/ping/rtt_mean_ms": true, "external/rollback/clean": true} {
+		s := &scenario.Scenario{Expectations: []scenario.Expectation{{Name: "holds", Metric: metric, Op: "<=", Value: 3}}}
+		r := &Result{Skipped: map[string]string{"day2": "redirect"}, Metrics: scenario.Metrics{"day1/ping/loss_percent": 100}}
+		if r.Judge(s); r.Pass != want {
+			t.Errorf("%s was not measured, and day2 is left out: passed %t, want %t", metric, r.Pass, want)
+		}
+	}
+}
