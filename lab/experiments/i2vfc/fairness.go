@@ -3,6 +3,7 @@ package i2vfc
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/internal/vpnshare"
@@ -60,11 +61,15 @@ func (r *Result) F(from, to, every int) float64 {
 	return ofSpans(r.series(""), from, to, every, func(x []float64) float64 { return vpnshare.Fairness(x, r.Weights) })
 }
 
-// ofSpans is the mean of an index over each `every` seconds of [from, to).
+// ofSpans is the mean of an index over each `every` seconds of [from, to). That of a span in which nothing moves is 0:
+// the index itself would be 1, and a control that stops everything the fairest of all.
 func ofSpans(mbps [][]float64, from, to, every int, index func([]float64) float64) float64 {
 	var sum, n float64
 	for s := from; s+every <= to; s += every {
-		sum, n = sum+index(mean(mbps, s, s+every)), n+1
+		n++
+		if x := mean(mbps, s, s+every); slices.ContainsFunc(x, func(mbps float64) bool { return mbps > 0 }) {
+			sum += index(x)
+		}
 	}
 	return sum / n
 }

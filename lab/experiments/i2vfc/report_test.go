@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -60,5 +61,24 @@ func TestCellsThatWereNotRunKeepTheirRuns(t *testing.T) {
 	now.Join(earlier)
 	if len(now.Cells) != 2 || now.Cells[0].Runs[0].Inter != 0.7 || now.Cells[1].Runs[0].Inter != 0.6 {
 		t.Errorf("%+v", now.Cells)
+	}
+}
+
+// Agents that stop everything treat all alike; that is not what the paper claims.
+func TestWhatNobodySendsIsNotFair(t *testing.T) {
+	r := &Result{VPNs: []string{"a", "b"}, Weights: []float64{1, 1}, Phase: &lab.PhaseResult{}}
+	for i, name := range []string{"a1", "a2", "b1", "b2"} {
+		stalled := &lab.TCPSeries{}
+		for s := range 60 {
+			stalled.Intervals = append(stalled.Intervals, lab.Interval{Start: float64(s), End: float64(s + 1)})
+		}
+		r.Phase.Applications = append(r.Phase.Applications, lab.ApplicationResult{Name: name, Group: r.VPNs[i/2], Kind: scenario.TCP, TCP: stalled})
+	}
+	plan, err := PlanOf("i2vfc-prototype")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := plan.figures(r); f.Inter != 0 || f.Intra != 0 || f.Converged != never {
+		t.Errorf("VPNs that get nothing through have %+v", f)
 	}
 }
