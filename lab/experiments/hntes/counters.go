@@ -123,7 +123,8 @@ func collect(s *flowv1.TelemetrySeries, queues map[string]queue, matched map[str
 	return nil
 }
 
-// judgeQueues turns counters into the metrics the scenario's expectations name.
+// judgeQueues turns counters into the metrics the scenario's expectations name. Of a queue of which nothing was
+// reported nothing can be claimed, also not that it stayed empty.
 func (r *run) judgeQueues(queues map[string]queue, matched map[string]uint64) {
 	for _, id := range slices.Sorted(maps.Keys(queues)) {
 		part := strings.SplitN(id, "/", 3)
@@ -135,11 +136,14 @@ func (r *run) judgeQueues(queues map[string]queue, matched map[string]uint64) {
 	_, _, _, sent := measured(r.phases["day2"])
 	day := r.ports["day2"]
 	onPath, shortest := day[port{"WR", "ge-cr"}], day[port{"WR", "ge-er"}]
-	alpha := queues["WR/ge-cr/te-alpha"]
 	r.metrics["external/alpha/on_lsp"] = float64(onPath) / sent
 	r.metrics["external/alpha/on_shortest"] = float64(shortest) / sent
-	r.metrics["external/alpha/queue_share"] = float64(alpha.octets) / float64(max(onPath, 1))
 	r.metrics["external/alpha/next_hop_share"] = float64(day[port{"CR", "ge-er"}]) / float64(max(onPath, 1))
-	r.metrics["external/alpha/unmatched_packets"] = float64(alpha.packets+alpha.drops) - float64(matched["WR"])
-	r.metrics["external/alpha/queue_off_lsp"] = float64(queues["WR/ge-er/te-alpha"].packets)
+	if alpha, counted := queues["WR/ge-cr/te-alpha"]; counted {
+		r.metrics["external/alpha/queue_share"] = float64(alpha.octets) / float64(max(onPath, 1))
+		r.metrics["external/alpha/unmatched_packets"] = float64(alpha.packets+alpha.drops) - float64(matched["WR"])
+	}
+	if off, counted := queues["WR/ge-er/te-alpha"]; counted {
+		r.metrics["external/alpha/queue_off_lsp"] = float64(off.packets)
+	}
 }

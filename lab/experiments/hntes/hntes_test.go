@@ -72,6 +72,29 @@ func TestCollectTakesGrowthOfQueuesAndRules(t *testing.T) {
 	}
 }
 
+func TestCountersThatNobodyReportedAreNoZeros(t *testing.T) {
+	day := &lab.PhaseResult{Phase: "day2", Applications: []lab.ApplicationResult{{Group: AlphaGroup, TCP: &lab.TCPSeries{Bytes: 1000, Seconds: 1}}}}
+	r := &run{metrics: scenario.Metrics{}, report: &report.Report{}, phases: map[string]*lab.PhaseResult{"day2": day},
+		ports: map[string]portDelta{"day2": {{"WR", "ge-cr"}: 1010}}}
+	r.judgeQueues(map[string]queue{"WR/ge-cr/te-alpha": {octets: 1010, packets: 3}}, map[string]uint64{"WR": 3})
+	if got, ok := r.metrics["external/alpha/queue_off_lsp"]; ok {
+		t.Errorf("the queue of the shortest path, of which nothing was reported, had %g packets", got)
+	}
+	if got, ok := r.metrics["external/alpha/unmatched_packets"]; !ok || got != 0 {
+		t.Errorf("packets of the alpha queue that no rule matched: %g (%t)", got, ok)
+	}
+	r.metrics = scenario.Metrics{}
+	r.judgeQueues(map[string]queue{"WR/ge-er/te-alpha": {}}, map[string]uint64{})
+	for _, name := range []string{"external/alpha/unmatched_packets", "external/alpha/queue_share"} {
+		if got, ok := r.metrics[name]; ok {
+			t.Errorf("without counters of the alpha queue and of rules %s is %g", name, got)
+		}
+	}
+	if got, ok := r.metrics["external/alpha/queue_off_lsp"]; !ok || got != 0 {
+		t.Errorf("packets in the queue of the shortest path: %g (%t)", got, ok)
+	}
+}
+
 func TestOnlyScenariosThatAskForARedirectNeedTheLoop(t *testing.T) {
 	s, err := scenario.Load("hntes-redirect")
 	if err != nil {
