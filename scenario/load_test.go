@@ -96,6 +96,8 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"an application to a router", "to: H2, stop", "to: R2, stop", `15:48: no host is called "R2"`},
 		{"an application that never runs", "port: 1, stop: 5s", "port: 1, stop: 0s", "needs at least one second"},
 		{"a transfer without a port", "port: 1, ", "", "bulk needs a port"},
+		{"a code point of more than six bits", "port: 1, ", "port: 1, dscp: 64, ", "16:80: DSCP 64: use 0 to 63"},
+		{"a code point below zero", "port: 1, ", "port: 1, dscp: -1, ", "DSCP -1: use 0 to 63"},
 		{"an unknown kind", "kind: tcp", "kind: sctp", `kind "sctp": use ping, tcp or udp`},
 		{"a repeat of nothing", "repeat: one", "repeat: zero", "no earlier phase is called zero"},
 		{"an expectation about no phase", "metric: two/", "metric: three/", "no phase is called three"},

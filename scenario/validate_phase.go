@@ -97,6 +97,9 @@ func (c *checker) application(path string, a Application) {
 	if a.Kind != Ping && a.Port == 0 {
 		c.add(path+".port", "%s needs a port", a.Name)
 	}
+	if a.DSCP < 0 || a.DSCP > 63 { // the kernel would cut it to six bits, and send another class
+		c.add(path+".dscp", "DSCP %d: use 0 to 63", a.DSCP)
+	}
 	switch a.Kind {
 	case Ping:
 		// ping(8) itself refuses less for anyone but root.
