@@ -73,6 +73,19 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	}
 }
 
+func TestAPhaseThatRepeatsAnotherHasDefaultsOfItsOwn(t *testing.T) {
+	own := `{name: two, repeat: one, applications: [{name: more, kind: ping, from: H2, to: H1, stop: 5s},
+      {name: back, kind: tcp, from: H2, to: H1, port: 2, stop: 5s}, {name: voice, kind: udp, rate: 1Mbit/s, from: H2, to: H1, port: 3, stop: 5s}]}`
+	s, err := Parse("good.yaml", []byte(strings.Replace(good, "{name: two, repeat: one}", own, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.Phases[1].Applications
+	if len(a) != 5 || a[0].Interval != 100*time.Millisecond || a[1].Streams != 1 || a[2].Packet != 1400 || a[2].Interval != 4*time.Millisecond {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"a key nobody knows", "name: R2", "name: R2, colour: red", `4:16: unknown field "colour"`},

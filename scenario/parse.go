@@ -68,12 +68,11 @@ func (s *Scenario) expand() {
 		s.expandLink(&s.Links[i])
 	}
 	for i := range s.Phases {
-		if earlier, ok := s.Phase(s.Phases[i].Repeat); ok && s.Phases[i].Repeat != "" {
-			s.Phases[i].Applications = append(s.Phases[i].Applications, earlier.Applications...)
-			continue
-		}
 		for j := range s.Phases[i].Applications {
 			s.Phases[i].Applications[j].expand()
+		}
+		if earlier, ok := s.Phase(s.Phases[i].Repeat); ok && s.Phases[i].Repeat != "" {
+			s.Phases[i].Applications = append(s.Phases[i].Applications, earlier.Applications...)
 		}
 	}
 }
