@@ -2,6 +2,7 @@ package papers
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -86,5 +87,26 @@ func TestEveryValueOfTheLabHasItsRow(t *testing.T) {
 				t.Errorf("%s: nothing kept of scenario %s is called %s (or %s)", experiment, m.scenario, m.metric, m.of)
 			}
 		}
+	}
+}
+
+// What is derived compares cases; of one that did not run the value would be 0.
+func TestOfCasesThatDidNotRunNothingIsDerived(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := Run(ctx, Options{Only: "002-exp1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Errorf("a run that was stopped cannot be written: %v", err)
+	}
+	e := Experiment{ID: "004-wrr", Rows: []score.Row{{Key: "kept", Paper: 0.9, Op: score.AtMost}},
+		Derive: func(v score.Values) { v["kept"] = v["congested"] / v["alone"] }}
+	ran := &Recorder{ctx: ctx, values: score.Values{"alone": 210}}
+	cut := &Recorder{ctx: ctx, values: score.Values{}}
+	out, _ := collect(e, 0, []*job{{r: ran}, {r: cut, err: ctx.Err()}}, false)
+	if v := out.Verdicts[0]; !v.Missing {
+		t.Errorf("the part that was kept, of a case that did not run, is judged: %+v", v)
 	}
 }

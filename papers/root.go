@@ -240,7 +240,7 @@ func collect(e Experiment, index int, jobs []*job, quick bool) (ExperimentResult
 		out.Seconds += j.took.Seconds()
 		out.Hops += j.r.hops
 	}
-	if e.Derive != nil {
+	if e.Derive != nil && failed == nil { // what it compares would be 0 where a case did not run
 		e.Derive(values)
 	}
 	verdicts, err := e.judge(values)

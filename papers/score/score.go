@@ -75,7 +75,7 @@ type Values map[string]float64
 func Judge(experiment string, r Row, v Values) Verdict {
 	out := Verdict{Row: r, Experiment: experiment}
 	got, measured := v[r.Key]
-	if !measured || math.IsNaN(got) {
+	if !measured || math.IsNaN(got) || math.IsInf(got, 0) { // a division by nothing
 		out.Missing = true
 		return out
 	}

@@ -19,6 +19,7 @@ func TestVerdicts(t *testing.T) {
 		{"none is none", Row{Key: "x", Paper: 0}, 0.001, false, false},
 		{"at least", Row{Key: "x", Paper: 2, Op: AtLeast}, 1.99, false, false},
 		{"at most", Row{Key: "x", Paper: 2, Op: AtMost}, 1.99, true, false},
+		{"a division by nothing is no measurement", Row{Key: "x", Paper: 2, Op: AtLeast}, math.Inf(1), false, true},
 		{"nothing measured is never within", Row{Key: "y", Paper: 2, Op: AtMost}, 1, false, true},
 	} {
 		v := Judge("e", c.row, Values{"x": c.got})
