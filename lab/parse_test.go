@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -34,6 +35,23 @@ func TestPingOutput(t *testing.T) {
 	}
 	if err := new(PingSeries).read(strings.NewReader("ping: unknown host\n"), func(Echo) {}); err == nil {
 		t.Error("output without a summary was accepted")
+	}
+}
+
+// ping(8) prints what the packet has room for: 16 bits.
+func TestEchoesBeyondTheSequenceNumbersOfICMPAreNoDuplicates(t *testing.T) {
+	var out strings.Builder
+	const sent = 1<<16 + 10
+	for n := 1; n <= sent; n++ {
+		fmt.Fprintf(&out, "[1795264948.417610] 64 bytes from 10.1.1.2: icmp_seq=%d ttl=62 time=2.04 ms\n", n%(1<<16))
+	}
+	fmt.Fprintf(&out, "%d packets transmitted, %d received, 0%% packet loss, time 9ms\n", sent, sent)
+	var s PingSeries
+	if err := s.read(strings.NewReader(out.String()), func(Echo) {}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Received != sent || s.Echoes[sent-1].Seq != sent {
+		t.Errorf("of %d echoes that were answered %d count; the last has number %d", sent, s.Received, s.Echoes[len(s.Echoes)-1].Seq)
 	}
 }
 

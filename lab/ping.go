@@ -58,6 +58,7 @@ func (s *PingSeries) read(r io.Reader, told func(Echo)) error {
 			if err != nil {
 				return fmt.Errorf("read ping's answer %q: %w", lines.Text(), err)
 			}
+			e.Seq = s.after(e.Seq)
 			if !seen[e.Seq] {
 				seen[e.Seq] = true
 				s.Echoes = append(s.Echoes, e)
@@ -76,6 +77,16 @@ func (s *PingSeries) read(r io.Reader, told func(Echo)) error {
 		return errors.New("ping ended without its summary")
 	}
 	return nil
+}
+
+// after is the number of an echo request by its lowest 16 bits, which are all that ICMP has room for: the one that is
+// nearest to the request of the last answer.
+func (s *PingSeries) after(low int) int {
+	last := 0
+	if n := len(s.Echoes); n > 0 {
+		last = s.Echoes[n-1].Seq
+	}
+	return last + int(int16(low-last))
 }
 
 func newEcho(m []string) (Echo, error) {
