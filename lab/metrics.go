@@ -182,7 +182,7 @@ func (p *PhaseResult) window(name, stat string, s span) (float64, bool) {
 	}
 	m := map[string]float64{}
 	var all []Interval
-	seconds := 0.0
+	ran, seconds := span{math.Inf(1), 0}, 0.0
 	for _, a := range p.Applications {
 		if a.Name != name && a.Group != name {
 			continue
@@ -193,10 +193,14 @@ func (p *PhaseResult) window(name, stat string, s span) (float64, bool) {
 		}
 		own := p.within(a, s)
 		all = append(all, own...)
+		start := a.Start.Sub(p.Start).Seconds()
 		for _, i := range own {
 			seconds = max(seconds, i.End-own[0].Start)
+			ran.from, ran.to = min(ran.from, start+i.Start), max(ran.to, start+i.End)
 		}
 	}
+	// Members that ran one after the other took longer than any of them; one that was late has seconds beyond the part.
+	seconds = max(seconds, min(ran.to, s.to)-max(ran.from, s.from))
 	if len(all) == 0 {
 		return 0, false
 	}

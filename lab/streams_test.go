@@ -114,3 +114,18 @@ func TestWindowsTakePartOfAPhase(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestAGroupsRateInAPartIsOverTheTimeInWhichAnyOfItRan(t *testing.T) {
+	at := time.Unix(1000, 0)
+	transfer := func(name string, start, seconds int) ApplicationResult {
+		a := ApplicationResult{Name: name, Group: "all", Start: at.Add(time.Duration(start) * time.Second), TCP: &TCPSeries{}}
+		for n := range seconds {
+			a.TCP.Intervals = append(a.TCP.Intervals, Interval{Start: float64(n), End: float64(n + 1), Bytes: 1_250_000})
+		}
+		return a
+	}
+	p := &PhaseResult{Phase: "p", Start: at, Applications: []ApplicationResult{transfer("first", 0, 5), transfer("second", 5, 5)}}
+	if got, ok := p.window("all", "goodput_mbps", span{0, 10}); !ok || got != 10 {
+		t.Errorf("two transfers of 10 Mbit/s, one after the other, have %g Mbit/s (%t)", got, ok)
+	}
+}
