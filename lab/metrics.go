@@ -3,6 +3,7 @@ package lab
 import (
 	"math"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace/scenario"
 )
@@ -188,7 +189,7 @@ func (p *PhaseResult) window(name, stat string, s span) (float64, bool) {
 			continue
 		}
 		if a.Ping != nil {
-			v, ok := a.Ping.window(p, s)[stat]
+			v, ok := a.Ping.window(a.Start, p.Start, s)[stat]
 			return v, ok
 		}
 		own := p.within(a, s)
@@ -228,15 +229,32 @@ func sumIntervals(m map[string]float64, all []Interval, seconds float64) {
 	}
 }
 
-// window keeps the echoes that were answered in a part of the phase.
-func (s *PingSeries) window(p *PhaseResult, part span) map[string]float64 {
+// window has the delays of the echoes that were answered in a part of the phase, and counts those that were due in it:
+// one that is never answered has no other time.
+func (s *PingSeries) window(start, phase time.Time, part span) map[string]float64 {
 	var echoes []Echo
+	answered := map[int]bool{}
+	within := func(at time.Time) bool {
+		after := at.Sub(phase).Seconds()
+		return after >= part.from && after < part.to
+	}
 	for _, e := range s.Echoes {
-		if at := e.At.Sub(p.Start).Seconds(); at >= part.from && at < part.to {
+		if answered[e.Seq] = true; within(e.At) {
 			echoes = append(echoes, e)
 		}
 	}
-	return s.statistics(echoes)
+	sent, received := 0, 0
+	for seq := 1; seq <= s.Sent; seq++ {
+		if !within(start.Add(time.Duration(seq-1) * s.interval)) {
+			continue
+		}
+		if sent++; answered[seq] {
+			received++
+		}
+	}
+	m := s.statistics(echoes)
+	packets(m, sent, received)
+	return m
 }
 
 // statistics of no answers at all have no delays, so that nothing can be

@@ -30,7 +30,7 @@ func TestPingOutput(t *testing.T) {
 	want := PingSeries{Sent: 4, Received: 3, Echoes: []Echo{
 		{time.UnixMicro(1795264948417610), 1, 2.04}, {time.UnixMicro(1795264948518285), 2, 2.05}, {time.UnixMicro(1795264948625126), 3, 8.35},
 	}}
-	if diff := cmp.Diff(want, s); diff != "" || live != 3 {
+	if diff := cmp.Diff(want, s, cmp.AllowUnexported(PingSeries{})); diff != "" || live != 3 {
 		t.Errorf("told %d answers; (-want +got):\n%s", live, diff)
 	}
 	if err := new(PingSeries).read(strings.NewReader("ping: unknown host\n"), func(Echo) {}); err == nil {

@@ -49,6 +49,8 @@ type PingSeries struct {
 	Echoes   []Echo `json:"echoes"`
 	Sent     int    `json:"sent"`
 	Received int    `json:"received"`
+
+	interval time.Duration
 }
 
 // Interval is one second of a transfer or stream, or what is left of it.

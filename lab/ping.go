@@ -22,7 +22,7 @@ func (l *Lab) ping(ctx context.Context, a scenario.Application, target string, t
 	argv := []string{"ping", "-n", "-D", "-i", strconv.FormatFloat(a.Interval.Seconds(), 'f', -1, 64),
 		"-c", strconv.Itoa(count), "-W", "2", target}
 	r, w := io.Pipe()
-	series := &PingSeries{}
+	series := &PingSeries{interval: a.Interval}
 	read := make(chan error, 1)
 	go func() {
 		err := series.read(r, func(e Echo) {

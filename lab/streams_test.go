@@ -129,3 +129,24 @@ func TestAGroupsRateInAPartIsOverTheTimeInWhichAnyOfItRan(t *testing.T) {
 		t.Errorf("two transfers of 10 Mbit/s, one after the other, have %g Mbit/s (%t)", got, ok)
 	}
 }
+
+func TestEchoesOfAPartAreCountedInIt(t *testing.T) {
+	at := time.Unix(1000, 0)
+	ping := &PingSeries{Sent: 100, interval: 100 * time.Millisecond}
+	for seq := 1; seq <= 100; seq++ {
+		if due := at.Add(time.Duration(seq-1) * ping.interval); seq <= 50 { // nothing answers any more
+			ping.Echoes = append(ping.Echoes, Echo{At: due.Add(2 * time.Millisecond), Seq: seq, RTT: 2})
+		}
+	}
+	ping.Received = len(ping.Echoes)
+	p := &PhaseResult{Phase: "p", Start: at, Applications: []ApplicationResult{{Name: "ping", Start: at, Ping: ping}}}
+	for part, want := range map[span][3]float64{{0, 4}: {40, 40, 0}, {4, 6}: {20, 10, 50}, {6, 10}: {40, 0, 100}} {
+		var got [3]float64
+		for i, stat := range []string{"sent", "received", "loss_percent"} {
+			got[i], _ = p.window("ping", stat, part)
+		}
+		if got != want {
+			t.Errorf("sent, received, percent lost from %g to %g s are %v, want %v", part.from, part.to, got, want)
+		}
+	}
+}
