@@ -51,18 +51,15 @@ func (u *UDPSeries) statistics() map[string]float64 {
 	return m
 }
 
-// packets adds what is known from how many were sent and how many arrived.
+// packets adds what is known from how many were sent and how many arrived. Of none no part can be claimed.
 func packets(m map[string]float64, sent, received int) {
 	m["sent"], m["received"], m["lost"] = float64(sent), float64(received), float64(sent-received)
-	m["loss_percent"], m["received_percent"] = percent(sent-received, sent), percent(received, sent)
+	if sent > 0 {
+		m["loss_percent"], m["received_percent"] = percent(sent-received, sent), percent(received, sent)
+	}
 }
 
-func percent(part, whole int) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return 100 * float64(part) / float64(whole)
-}
+func percent(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
 
 func (p *PhaseResult) groups() map[string][]ApplicationResult {
 	all := map[string][]ApplicationResult{}
@@ -260,7 +257,8 @@ func (s *PingSeries) window(start, phase time.Time, part span) map[string]float6
 // statistics of no answers at all have no delays, so that nothing can be
 // claimed of them.
 func (s *PingSeries) statistics(echoes []Echo) map[string]float64 {
-	m := map[string]float64{"sent": float64(s.Sent), "received": float64(s.Received), "loss_percent": percent(s.Sent-s.Received, s.Sent)}
+	m := map[string]float64{}
+	packets(m, s.Sent, s.Received)
 	rtt := make([]float64, len(echoes))
 	for i, e := range echoes {
 		rtt[i] = e.RTT

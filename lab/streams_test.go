@@ -150,3 +150,17 @@ func TestEchoesOfAPartAreCountedInIt(t *testing.T) {
 		}
 	}
 }
+
+func TestOfNothingThatWasSentNoPartIsLost(t *testing.T) {
+	at := time.Unix(1000, 0)
+	u := joinStream(scenario.Application{Stop: time.Second, Packet: 100}, &sentStream{Seconds: []int{0}}, &receivedStream{})
+	p := &PhaseResult{Phase: "p", Start: at, Applications: []ApplicationResult{{Name: "u", Start: at, UDP: u}}}
+	for _, name := range []string{"p/u/loss_percent", "p/u/received_percent"} {
+		if got, ok := Metrics(p)[name]; ok {
+			t.Errorf("of no packets at all %s is %g", name, got)
+		}
+	}
+	if got, ok := p.window("u", "loss_percent", span{0, 1}); ok {
+		t.Errorf("of no packets in a part %g %% are lost", got)
+	}
+}

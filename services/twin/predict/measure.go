@@ -129,7 +129,9 @@ func sent(out map[string]float64, c engine.SourceCounters, from, to float64) {
 		}
 	}
 	out["sent"], out["lost"], out["received"] = s, l, s-l
-	out["loss_percent"], out["received_percent"] = 100*l/max(s, 1), 100*(s-l)/max(s, 1)
+	if s > 0 { // of nothing no part can be claimed
+		out["loss_percent"], out["received_percent"] = 100*l/s, 100*(s-l)/s
+	}
 }
 
 func delays(out map[string]float64, name string, s engine.Statistics) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/twin/engine"
 )
 
 func load(t *testing.T, name string) *scenario.Scenario {
@@ -270,5 +271,15 @@ func TestARunWhoseTimeIsOverWalksNoRoutes(t *testing.T) {
 	}
 	if early, late := work(after(20), "128"), work(after(400), "128"); early > late/2 {
 		t.Errorf("%g allocations where the time ends early, %g where it ends late", early, late)
+	}
+}
+
+func TestOfNothingThatWasSentNoPartIsLost(t *testing.T) {
+	out := map[string]float64{}
+	sent(out, engine.SourceCounters{SentBy: []int32{0, 5}, LostBy: []int32{0, 5}}, 0, 1)
+	for _, name := range []string{"loss_percent", "received_percent"} {
+		if got, ok := out[name]; ok {
+			t.Errorf("of no packets in a part %s is %g", name, got)
+		}
 	}
 }
