@@ -2,10 +2,8 @@ package plane
 
 import (
 	"bufio"
-	"cmp"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,18 +68,6 @@ func (m *Meters) Add(s Series, started float64, r Reading) {
 	last := &lives[len(lives)-1]
 	last.Readings = append(last.Readings, r)
 	m.series[s] = lives
-}
-
-// All series, in the order of their names.
-func (m *Meters) All() []Series {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []Series
-	for s := range m.series {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b Series) int { return cmp.Or(cmp.Compare(a.What, b.What), cmp.Compare(a.Process, b.Process)) })
-	return out
 }
 
 // Lives are those of a series.

@@ -2,7 +2,9 @@ package soak
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ func (w *world) judge(t *testing.T) {
 	if span := time.Since(w.begin); span >= judgedFrom {
 		for _, r := range w.growth() {
 			if !r.holds {
-				t.Errorf("%s of %s grow by %.3g ± %.2g per minute, more than %.3g", r.What, r.Process, r.Slope, r.Sigma, r.bound)
+				t.Errorf("%s of %s grow by %.3g ± %.2g per minute in %d lives; want one life at least, and no more than %.3g", r.What, r.Process, r.Slope, r.Sigma, r.Lives, r.bound)
 			}
 		}
 	}
@@ -164,14 +166,25 @@ type grown struct {
 // of the engine in it: internal/store bounds how many of those are kept without work.
 var bounds = map[string]float64{plane.Goroutines: 0.5, plane.Descriptors: 0.5, plane.Resident: 1 << 20}
 
-// growth fits every series. It fails where growth above the bound is certain: by two standard errors.
+// judged are the series of a run, also those of a process that was never read.
+func judged() (all []plane.Series) {
+	for _, what := range slices.Sorted(maps.Keys(bounds)) {
+		for _, service := range slices.Sorted(slices.Values(services)) {
+			all = append(all, plane.Series{Process: service, What: what})
+		}
+	}
+	return append(all, plane.Series{Process: "etcd", What: database})
+}
+
+// growth fits every series. It fails where growth above the bound is certain: by two standard errors; and where no
+// life was long enough to tell.
 func (w *world) growth() (out []grown) {
-	for _, s := range w.meters.All() {
+	for _, s := range judged() {
 		g := grown{Series: s, Line: plane.Fit(w.meters.Lives(s), warmUp), bound: bounds[s.What]}
 		if s.What == database {
 			g.bound = w.recordsPerMinute()
 		}
-		g.holds = g.Slope-2*g.Sigma <= g.bound
+		g.holds = g.Lives > 0 && g.Slope-2*g.Sigma <= g.bound
 		out = append(out, g)
 	}
 	return out
