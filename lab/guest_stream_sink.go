@@ -205,6 +205,18 @@ func (s *streamSecond) add(bytes int, delay float64) {
 	s.Min, s.Max = min(s.Min, delay), max(s.Max, delay)
 }
 
+// join adds the packets of another second.
+func (s *streamSecond) join(o streamSecond) {
+	switch {
+	case o.Received == 0:
+	case s.Received == 0:
+		*s = o
+	default:
+		s.Received, s.Bytes, s.Sum = s.Received+o.Received, s.Bytes+o.Bytes, s.Sum+o.Sum
+		s.Min, s.Max = min(s.Min, o.Min), max(s.Max, o.Max)
+	}
+}
+
 // readAncillary finds when the kernel got a packet, and its type of service.
 func readAncillary(oob []byte, now time.Time) (arrived time.Time, tos int) {
 	arrived = now

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/millrace/millrace/scenario"
@@ -100,13 +101,14 @@ func joinStream(a scenario.Application, s *sentStream, r *receivedStream) *UDPSe
 	// A queue that was full at the end is still emptied after it: that time counts too.
 	u.seconds = max(length, r.Ended.Sub(r.Began).Seconds())
 	u.Mbps = rate(r.Bytes, u.seconds)
-	for i := range max(len(s.Seconds), len(r.Seconds)) {
+	seconds := withLate(r.Seconds, len(s.Seconds))
+	for i := range max(len(s.Seconds), len(seconds)) {
 		interval := Interval{Start: float64(i), End: min(float64(i+1), max(length, float64(i)))}
 		if i < len(s.Seconds) {
 			interval.Sent = s.Seconds[i]
 		}
-		if i < len(r.Seconds) {
-			got := r.Seconds[i]
+		if i < len(seconds) {
+			got := seconds[i]
 			interval.Bytes, interval.Received = got.Bytes, got.Received
 			interval.DelaySum, interval.DelayMin, interval.DelayMax = got.Sum, got.Min, got.Max
 			interval.Mbps = rate(got.Bytes, interval.End-interval.Start)
@@ -114,6 +116,18 @@ func joinStream(a scenario.Application, s *sentStream, r *receivedStream) *UDPSe
 		u.Intervals = append(u.Intervals, interval)
 	}
 	return u
+}
+
+// withLate counts packets that were sent after a stream's last second in that one, as the sender does.
+func withLate(seconds []streamSecond, last int) []streamSecond {
+	if last == 0 || len(seconds) <= last {
+		return seconds
+	}
+	out := slices.Clone(seconds[:last])
+	for _, late := range seconds[last:] {
+		out[last-1].join(late)
+	}
+	return out
 }
 
 // arrivedAs is the one DSCP all packets arrived with; false where there were several.

@@ -164,3 +164,24 @@ func TestOfNothingThatWasSentNoPartIsLost(t *testing.T) {
 		t.Errorf("of no packets in a part %g %% are lost", got)
 	}
 }
+
+// A sender that was kept from the processor catches up for a second after its time, and counts that in its last second.
+func TestWhatALateSenderSendsIsNotLost(t *testing.T) {
+	at := time.Unix(1000, 0)
+	packets := func(n int, delay float64) streamSecond {
+		return streamSecond{Received: n, Bytes: uint64(100 * n), Sum: float64(n) * delay, Min: delay, Max: delay}
+	}
+	u := joinStream(scenario.Application{Stop: 2 * time.Second, Packet: 100}, &sentStream{Sent: 200, Seconds: []int{100, 100}},
+		&receivedStream{Received: 200, Seconds: []streamSecond{packets(100, 1), packets(60, 1), packets(40, 3)}})
+	p := &PhaseResult{Phase: "p", Start: at, Applications: []ApplicationResult{{Name: "u", Start: at, UDP: u}}}
+	for stat, want := range map[string]float64{"received": 100, "lost": 0, "goodput_mbps": 0.08, "delay_max_ms": 3, "delay_mean_ms": 1.8} {
+		if got, ok := p.window("u", stat, span{1, 2}); !ok || got != want {
+			t.Errorf("%s of the last second is %g (%t), want %g", stat, got, ok, want)
+		}
+	}
+	for i, second := range u.Intervals {
+		if second.Mbps > 1 {
+			t.Errorf("second %d of a stream of 0.08 Mbit/s has %g Mbit/s", i, second.Mbps)
+		}
+	}
+}
