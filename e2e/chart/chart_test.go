@@ -182,6 +182,9 @@ func TestRefusals(t *testing.T) {
 		{"an NSI provider in parts", "parts.enabled=true,parts.tlsSecret=a,config.nsi.listen=a:1," + servers, "the chart has no pod for the NSI provider"},
 		{"parts that are off", "parts.replicas.paths=2", "parts.enabled is false, and parts has further values"},
 		{"a secret of no service", "secrets[0].name=a,secrets[0].services={idenity}", "secrets: a is for the service idenity, and there is no such service"},
+		{"a name that leaves no room for a CronJob's", "fullnameOverride=" + strings.Repeat("a", 45) + ",nightly.mode=cronjob,nightly.tokenSecret=a", "has 45 characters, and may have 44"},
+		{"one that leaves no room for a flow store's", "fullnameOverride=" + strings.Repeat("a", 43) + ",parts.enabled=true,parts.tlsSecret=a," + servers, "has 43 characters, and may have 42"},
+		{"one that leaves no room for a collector's", "fullnameOverride=" + strings.Repeat("a", 48) + ",clickhouse.servers={a:9000},parts.enabled=true,parts.tlsSecret=a," + servers, "has 48 characters, and may have 47"},
 		{"a policy that is no YAML file", "policies.alpha=a", "does not match pattern '\\\\.yaml$'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -265,6 +265,25 @@ key: {{ .folder }}/tls.key
 {{- mulf (regexFind "^[0-9.]+" $text | float64) (get $units $unit) | int64 -}}
 {{- end -}}
 
+{{/* Of the release's name most of 63 octets is left, and less where Kubernetes makes longer names of it: the jobs of a
+     CronJob have 11 octets more, and the pods of a StatefulSet a label with its name and 11 more. */}}
+{{- define "millrace.checkName" -}}
+{{- $name := include "millrace.fullname" . -}}
+{{- $names := dict -}}
+{{- if eq .Values.nightly.mode "cronjob" }}{{ $_ := set $names "nightly" "a CronJob" }}{{ end -}}
+{{- if .Values.parts.enabled }}
+{{- range $service := include "millrace.services" . | fromJsonArray }}
+{{- if include "millrace.keeps" (dict "root" $ "service" $service) }}{{ $_ := set $names $service "a StatefulSet" }}{{ end }}
+{{- end }}
+{{- end }}
+{{- range $what, $kind := $names }}
+{{- $most := sub 51 (len $what) | int }}
+{{- if gt (len $name) $most }}
+{{- fail (printf "the name %s has %d characters, and may have %d: Kubernetes makes nothing of %s whose name, %s-%s, is longer than 52. Set fullnameOverride to a shorter one" $name (len $name) $most $kind $name $what) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* What cannot work is said before anything is made. */}}
 {{- define "millrace.check" -}}
 {{- if and .Values.inventory.devices (not .Values.inventoryTLSSecret) (not .Values.inventory.tls) }}
@@ -308,6 +327,7 @@ key: {{ .folder }}/tls.key
 {{- if not (has . (include "millrace.services" $ | fromJsonArray)) }}{{ fail (printf "secrets: %s is for the service %s, and there is no such service; there are %s" $of.name . (include "millrace.services" $ | fromJsonArray | join ", ")) }}{{ end }}
 {{- end }}
 {{- end }}
+{{- include "millrace.checkName" . }}
 {{- include "millrace.checkParts" . }}
 {{- include "millrace.checkAgents" . }}
 {{- with ternary "" (dig "limits" "memory" "" .Values.resources) .Values.parts.enabled }}
