@@ -55,9 +55,12 @@ Nothing is changed. Exit code 3 if something is wrong; warnings alone are 0.`,
 type examination struct {
 	config, agent string
 	offline       bool
+	// patience is how long a control plane may take for one answer.
+	patience time.Duration
 }
 
 func (x *examination) flags(cmd *cobra.Command) {
+	x.patience = askTimeout
 	cmd.Flags().StringVar(&x.config, "config", "", "also look at what a control plane of this configuration needs")
 	cmd.Flags().StringVar(&x.agent, "agent", "", "also look at what a router agent of this configuration needs")
 	cmd.Flags().BoolVar(&x.offline, "offline", false, "ask no control plane")
@@ -74,7 +77,9 @@ func (x *examination) examine(cmd *cobra.Command) []doctor.Finding {
 	}
 	if !x.offline {
 		for _, server := range serversIn(cmd) {
-			found = append(found, examineServer(cmd, server)...)
+			client := replicaClient(cmd, server)
+			client.Timeout = x.patience
+			found = append(found, examineServer(cmd, client, server)...)
 		}
 	}
 	doctor.Sort(found)
@@ -92,8 +97,7 @@ func once(all []doctor.Finding) (out []doctor.Finding) {
 }
 
 // examineServer asks a running control plane, or one replica of it.
-func examineServer(cmd *cobra.Command, server string) []doctor.Finding {
-	client := replicaClient(cmd, server)
+func examineServer(cmd *cobra.Command, client *http.Client, server string) []doctor.Finding {
 	begin := time.Now()
 	err := askReady(cmd.Context(), client, server)
 	found := []doctor.Finding{doctor.Answered("control plane", server, err, "Start it, or name it with --server; /readyz has the reason.", "MillraceDown")}

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/scrub"
 	"github.com/millrace/millrace/internal/version"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
 func supportBundleCommand() *cobra.Command {
@@ -78,6 +79,7 @@ func collect(b *scrub.Bundle, cmd *cobra.Command, x *examination, logs []string)
 		return
 	}
 	client, server := apiClient(cmd)
+	client.Timeout = x.patience
 	for name, path := range map[string]string{"metrics": "/metrics", "readyz": "/readyz", "version": version.Path, "goroutines": "/debug/pprof/goroutine?debug=2"} {
 		body, _, err := page(cmd, client, trimmed(server)+path)
 		raw := new(bytes.Buffer)
@@ -86,7 +88,7 @@ func collect(b *scrub.Bundle, cmd *cobra.Command, x *examination, logs []string)
 		}
 		b.Add("server/"+name, raw.Bytes(), err)
 	}
-	ctx, changes := cmd.Context(), changeClient(cmd)
+	ctx, changes := cmd.Context(), pushv1connect.NewChangeServiceClient(client, server)
 	answer(ctx, b, "server/changes.json", changes.List, &pushv1.ListRequest{Limit: lastChanges})
 	answer(ctx, b, "server/drift.json", changes.ListDrift, &pushv1.ListDriftRequest{})
 }
