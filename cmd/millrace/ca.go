@@ -43,7 +43,7 @@ func caInitCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&life, "life", caLife, "how long the CA is valid")
+	lifeFlag(cmd, &life, caLife, "how long the CA is valid")
 	return cmd
 }
 
@@ -93,7 +93,7 @@ certificate for Prometheus.`,
 	cmd.Flags().StringVar(&out, "out", "tls", "folder with a folder for each service")
 	cmd.Flags().StringVar(&domain, "domain", "millrace", "tls.domain of the configuration")
 	cmd.Flags().StringArrayVar(&hosts, "host", nil, "name or address beside the service's, such as that of the dashboard for browsers")
-	cmd.Flags().DurationVar(&life, "life", serviceLife, "how long the certificates are valid")
+	lifeFlag(cmd, &life, serviceLife, "how long the certificates are valid")
 	return cmd
 }
 
@@ -127,6 +127,6 @@ before the next one, so that no two services ever refuse each other.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&life, "life", caLife, "how long the next CA is valid")
+	lifeFlag(cmd, &life, caLife, "how long the next CA is valid")
 	return cmd
 }

@@ -34,7 +34,7 @@ the certificates on it, and end the connections that were opened with them. Noth
 			return signList(cmd, args[0], revoked, life)
 		},
 	}
-	cmd.Flags().DurationVar(&life, "life", ca.ListLife, "within how long the list is to be replaced")
+	lifeFlag(cmd, &life, ca.ListLife, "within how long the list is to be replaced")
 	return cmd
 }
 
@@ -48,7 +48,7 @@ func caListCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return signList(cmd, args[0], ca.Revoked{}, life) },
 	}
-	cmd.Flags().DurationVar(&life, "life", ca.ListLife, "within how long the list is to be replaced")
+	lifeFlag(cmd, &life, ca.ListLife, "within how long the list is to be replaced")
 	return cmd
 }
 
