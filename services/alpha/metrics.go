@@ -1,6 +1,7 @@
 package alpha
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,10 @@ type metrics struct {
 	seconds prometheus.Histogram
 	judged  prometheus.Gauge
 	online  *onlineMetrics
+
+	mu sync.Mutex
+	// found is the end of the window of which refused counts exporters.
+	found time.Time
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -67,9 +72,23 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// judgedUntil shows up to when runs have judged; zero: none has.
+// judgedUntil shows up to when runs have judged; zero: none has. Where that is later than the end of the last run here,
+// another replica has made the last run, and shows whom it refused.
 func (m *metrics) judgedUntil(end time.Time) {
 	if !end.IsZero() {
 		m.judged.Set(float64(end.Unix()))
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if end.After(m.found) {
+		m.refused.Set(0)
+	}
+}
+
+// refusedUntil shows how many exporters a run refused whose window ends then.
+func (m *metrics) refusedUntil(end time.Time, exporters int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.found = end
+	m.refused.Set(float64(exporters))
 }

@@ -22,7 +22,9 @@ import (
 // report is the response to a nightly run.
 func (c *Component) report(o order, f finding) *alphav1.NightlyResponse {
 	r, refused := f.result, f.refused
-	c.metrics.refused.Set(float64(len(refused)))
+	if o.regular && !o.dryRun { // who looks at a day of last week raises no alert
+		c.metrics.refusedUntil(o.to, len(refused))
+	}
 	out := &alphav1.NightlyResponse{
 		Added: pairsToProto(o.rule, r.Added), Refreshed: pairsToProto(o.rule, r.Refreshed), AgedOut: pairsToProto(o.rule, r.AgedOut),
 		Warnings: c.strangers(r), InCircuits: f.within,

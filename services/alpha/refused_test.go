@@ -1,0 +1,63 @@
+package alpha
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+)
+
+// lossy has an exporter with one bad hour in a day that ends at now.
+func lossy(r *rig, now time.Time) {
+	r.now = now
+	r.flow(wr, "10.1.0.5", "10.2.0.9", now.Add(-time.Hour), 2e9)
+	r.hours = []*flowv1.HourQuality{
+		exportHour(wr, now.Add(-10*time.Hour), nil),
+		exportHour(wr, now.Add(-9*time.Hour), func(h *flowv1.HourQuality) { h.Lost = 5 }),
+	}
+}
+
+func wantRefused(t *testing.T, r *rig, want float64, what string) {
+	t.Helper()
+	if got := testutil.ToFloat64(r.c.metrics.refused); got != want {
+		t.Errorf("%s: the metric has %v refused exporters, want %v", what, got, want)
+	}
+}
+
+// TestRefusedExportersAreThoseOfTheLastRun: the alert asks each replica, and the one that made a run yesterday does not
+// make today's.
+func TestRefusedExportersAreThoseOfTheLastRun(t *testing.T) {
+	store := etcd(t)
+	one, two := newRigOn(t, DefaultConfiguration(), store), newRigOn(t, DefaultConfiguration(), store)
+	lossy(one, noon.Add(day))
+	one.nightly(t, nightlyRun())
+	wantRefused(t, one, 1, "after a run that refuses one")
+	one.c.runIfDue(t.Context())
+	wantRefused(t, one, 1, "a moment later")
+
+	two.now = noon.Add(2 * day)
+	two.flow(wr, "10.1.0.5", "10.2.0.9", two.now.Add(-time.Hour), 2e9)
+	two.nightly(t, nightlyRun())
+	one.c.runIfDue(t.Context())
+	wantRefused(t, two, 0, "the replica of the next run")
+	wantRefused(t, one, 0, "the replica of the run before")
+}
+
+// TestRunsOfOtherWindowsAreNotTheLastRun: who looks at a bad day of last week raises no alert.
+func TestRunsOfOtherWindowsAreNotTheLastRun(t *testing.T) {
+	for name, req := range map[string]*alphav1.NightlyRequest{
+		"a dry run":           {DryRun: true},
+		"a window of an hour": {From: timestamppb.New(noon.Add(11 * time.Hour))},
+	} {
+		r := newRig(t, nil)
+		lossy(r, noon.Add(12*time.Hour))
+		if out := r.nightly(t, req); len(out.GetRefused()) != 1 {
+			t.Errorf("%s refuses %v, want one exporter", name, out.GetRefused())
+		}
+		wantRefused(t, r, 0, name)
+	}
+}
