@@ -112,7 +112,20 @@ func writeBundle(b *scrub.Bundle, output string) error {
 	if err != nil {
 		return coded{fmt.Errorf("write the bundle: %w", err), exitUsage}
 	}
+	if err := ownersAlone(f); err != nil {
+		return errors.Join(coded{fmt.Errorf("write the bundle: %w", err), exitUsage}, f.Close())
+	}
 	return errors.Join(b.Write(f, "millrace-support"), f.Close())
+}
+
+// ownersAlone gives a file that was there before the mode of a new one. What is no file, such as /dev/stdout, is left
+// alone.
+func ownersAlone(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return f.Chmod(0o600)
 }
 
 // secretsKnown are those on this host that have no form of their own: the contents of files that the
