@@ -233,9 +233,12 @@ func TestWhoLeavesARefreshMakesNoRouterUnreachable(t *testing.T) {
 	for name, c := range map[string]struct {
 		path  string
 		after time.Duration // that the caller gives; 0: it leaves when the router was asked
+		early bool          // by the router's clock the time is over
 	}{
-		"left while interfaces are read": {path: pathInterfaces}, "no more time for interfaces": {pathInterfaces, 50 * time.Millisecond},
-		"left while a database is read": {path: pathProtocols}, "no more time for a database": {pathProtocols, 50 * time.Millisecond},
+		"left while interfaces are read": {path: pathInterfaces}, "no more time for interfaces": {path: pathInterfaces, after: 50 * time.Millisecond},
+		"left while a database is read": {path: pathProtocols}, "no more time for a database": {path: pathProtocols, after: 50 * time.Millisecond},
+		"interfaces, and the router's clock is ahead": {pathInterfaces, time.Minute, true},
+		"a database, and the router's clock is ahead": {pathProtocols, time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, seldom)
@@ -246,15 +249,18 @@ func TestWhoLeavesARefreshMakesNoRouterUnreachable(t *testing.T) {
 			defer leave()
 			client := r.router("wr").client
 			r.servers["wr"].OnGet = func(get context.Context, path string) error {
-				if path == c.path {
-					if c.after == 0 {
-						leave()
-					}
-					<-get.Done()
+				switch {
+				case path != c.path:
+					return nil
+				case c.early:
+					return status.Error(codes.DeadlineExceeded, "as the test says")
+				case c.after == 0:
+					leave()
 				}
+				<-get.Done()
 				return get.Err()
 			}
-			if err := r.read(ctx, requested); err == nil {
+			if err := r.read(ctx, requested); err == nil && !c.early {
 				t.Error("a reading that was left has an answer")
 			}
 			for _, is := range r.routers {

@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +53,7 @@ func (r *router) readInterfaces(ctx context.Context, what reading) {
 			r.interfaces = ports
 		}
 	}
-	if err != nil && ctx.Err() != nil || what.timeout != 0 && late(err) {
+	if errors.Is(err, errLeft) || what.timeout != 0 && late(err) {
 		return
 	}
 	r.note(ctx, err)
@@ -66,7 +67,7 @@ func (r *router) readInterfaces(ctx context.Context, what reading) {
 func (r *router) readTED(ctx context.Context, what reading) ([]topo.Snapshot, error) {
 	doc, err := r.get(ctx, pathProtocols, what.timeout)
 	if err != nil {
-		if ctx.Err() == nil && what.timeout == 0 && unanswered(err) {
+		if !errors.Is(err, errLeft) && what.timeout == 0 && unanswered(err) {
 			r.note(ctx, err)
 		}
 		return nil, err
@@ -80,11 +81,25 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
 
+// errLeft: who requested the reading left, or gave it no more time. It says nothing about the router.
+var errLeft = errors.New("the reading was given up")
+
+// get is ask, with errLeft where it applies. A router may end a call before the caller's time is over by the clock here,
+// since gRPC sends the deadline along.
 func (r *router) get(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
 	if timeout == 0 {
 		timeout = r.c.cfg.Timeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	own := time.Now().Add(timeout)
+	doc, err := r.ask(ctx, path, own)
+	if by, bounded := ctx.Deadline(); err != nil && (ctx.Err() != nil || bounded && by.Before(own) && late(err)) {
+		return nil, fmt.Errorf("%w: %w", errLeft, err)
+	}
+	return doc, err
+}
+
+func (r *router) ask(ctx context.Context, path string, until time.Time) ([]byte, error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	if r.client == nil {
 		client, err := gnmiclient.Dial(ctx, r.device, r.c.deps.TLS)
