@@ -84,8 +84,8 @@ func late(err error) bool {
 // errLeft: who requested the reading left, or gave it no more time. It says nothing about the router.
 var errLeft = errors.New("the reading was given up")
 
-// get is ask, with errLeft where it applies. A router may end a call before the caller's time is over by the clock here,
-// since gRPC sends the deadline along.
+// get is ask, with errLeft where it applies. A router may end a call before the caller's time is over here, since gRPC
+// sends the deadline along.
 func (r *router) get(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
 	if timeout == 0 {
 		timeout = r.c.cfg.Timeout
