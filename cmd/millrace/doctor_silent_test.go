@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/doctor"
 	"github.com/millrace/millrace/internal/logins"
 	"github.com/millrace/millrace/internal/scrub"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/version"
 )
 
@@ -47,16 +48,12 @@ func impatient(t *testing.T, cmd *cobra.Command, server string) (*cobra.Command,
 // ends fails where do waits for a server that does not answer.
 func ends(t *testing.T, do func()) {
 	t.Helper()
-	done := make(chan struct{})
+	done := make(chan bool, 1)
 	go func() {
-		defer close(done)
 		do()
+		done <- true
 	}()
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		t.Fatal("it waits for a server that does not answer")
-	}
+	await.Value(t, "an end beside a server that does not answer", done)
 }
 
 // TestDoctorDoesNotWaitForASilentControlPlane: not at the first question, and at none after it.

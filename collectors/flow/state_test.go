@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/netorder"
 )
 
 // netflow9 is a datagram that an exporter sends which started an hour ago.
@@ -26,12 +27,7 @@ func netflow9(sequence uint32, sets ...[]byte) []byte {
 	return b
 }
 
-func words(values ...uint16) (b []byte) {
-	for _, v := range values {
-		b = binary.BigEndian.AppendUint16(b, v)
-	}
-	return b
-}
+var words = netorder.U16
 
 var (
 	v9Template = words(0, 20, 256, 3, 8, 4, 12, 4, 1, 4) // source, destination, bytes

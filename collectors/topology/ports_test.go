@@ -282,18 +282,16 @@ func TestAPortThatIsMadeAgainIsRead(t *testing.T) {
 	deleted := operStatus("UP")
 	deleted.GetUpdate().Delete = []*gnmi.Path{deleted.GetUpdate().GetUpdate()[0].GetPath()}
 	deleted.GetUpdate().Update = nil
+	again := make(chan struct{})
 	r.servers["cr"].OnSubscribe = func(_ *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
 		for _, m := range []*gnmi.SubscribeResponse{operStatus("UP"), deleted} {
 			if err := stream.Send(m); err != nil {
 				return err
 			}
 		}
-		// Every reading after the deletion has begun, and none is to come, when the port is there again.
-		for r.ports.wait() < 0 {
-			time.Sleep(time.Millisecond)
-		}
-		for r.ports.wait() >= 0 {
-			r.ports.read()
+		select {
+		case <-again:
+		case <-stream.Context().Done():
 		}
 		return stream.Send(operStatus("UP"))
 	}
@@ -302,7 +300,12 @@ func TestAPortThatIsMadeAgainIsRead(t *testing.T) {
 	if err := r.read(t.Context(), regular); err != nil {
 		t.Fatal(err)
 	}
-	await.Every(t, time.Millisecond, "its stream has ended", func() bool { return r.router("cr").brief.Load() != nil })
+	await.True(t, "a reading after the deletion", func() bool { return r.ports.wait() >= 0 })
+	for r.ports.wait() >= 0 {
+		r.ports.read() // all of them have begun when the port is there again
+	}
+	close(again)
+	await.True(t, "its stream has ended", func() bool { return r.router("cr").brief.Load() != nil })
 	if r.ports.wait() < 0 {
 		t.Error("no reading is to come")
 	}

@@ -1,25 +1,13 @@
 package decode
 
-import "encoding/binary"
+import "github.com/millrace/millrace/internal/testkit/netorder"
 
 // The builders below write datagrams by hand where no real exporter gives what
 // a test needs.
 
 type field struct{ element, length uint16 }
 
-func u16(n ...uint16) (b []byte) {
-	for _, v := range n {
-		b = binary.BigEndian.AppendUint16(b, v)
-	}
-	return b
-}
-
-func u32(n ...uint32) (b []byte) {
-	for _, v := range n {
-		b = binary.BigEndian.AppendUint32(b, v)
-	}
-	return b
-}
+var u16, u32 = netorder.U16, netorder.U32
 
 func join(parts ...[]byte) (b []byte) {
 	for _, p := range parts {

@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace/internal/flowrecord"
+	"github.com/millrace/millrace/internal/testkit/netorder"
 )
 
 var (
@@ -78,19 +78,7 @@ func (b *bench) want(what string, got, want any) {
 	}
 }
 
-func u16(n ...uint16) (b []byte) {
-	for _, v := range n {
-		b = binary.BigEndian.AppendUint16(b, v)
-	}
-	return b
-}
-
-func u32(n ...uint32) (b []byte) {
-	for _, v := range n {
-		b = binary.BigEndian.AppendUint32(b, v)
-	}
-	return b
-}
+var u16, u32 = netorder.U16, netorder.U32
 
 func set(id uint16, body ...[]byte) []byte {
 	var all []byte

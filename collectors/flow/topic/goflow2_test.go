@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/flowrecord"
+	"github.com/millrace/millrace/internal/testkit/netorder"
 )
 
 var router = netip.MustParseAddrPort("192.0.2.7:4000")
@@ -232,16 +233,4 @@ func made(rng *rand.Rand, version uint16, at time.Time) (out [][]byte) {
 	return out
 }
 
-func words(all ...uint16) (out []byte) {
-	for _, n := range all {
-		out = binary.BigEndian.AppendUint16(out, n)
-	}
-	return out
-}
-
-func numbers(all ...uint32) (out []byte) {
-	for _, n := range all {
-		out = binary.BigEndian.AppendUint32(out, n)
-	}
-	return out
-}
+var words, numbers = netorder.U16, netorder.U32

@@ -59,36 +59,6 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A router that is taken out of transit gives a set what the others lack, and only then. From such a router all is as
-// it was.
-func TestASetOverARouterThatIsTakenOutOfTransit(t *testing.T) {
-	lines := []string{"a d 10 30", "a>x 10 100", "x>a 65535 100", "x>d 65535 100", "d>x 10 100", "a y 12 40", "y d 12 40"}
-	for _, c := range []struct {
-		from  string
-		mbps  uint64
-		avoid bool
-		paths []string
-		why   string
-	}{
-		{"a", 20, false, []string{"a–d"}, ""},
-		{"a", 20, true, []string{"a–y–d"}, ""},
-		{"a", 60, true, []string{"a–d", "a–y–d"}, "without the links of the IGP's shortest paths, and those of routers that are taken out of transit, there is less"},
-		{"a", 150, false, []string{"a–d", "a–x–d", "a–y–d"}, ""},
-		{"x", 20, true, []string{"x–a–d"}, ""}, // its own links are all it has
-	} {
-		x := index(t, lines...)
-		paths, _, why, err := x.Set(SetRequest{From: router(t, x.topo, c.from), To: router(t, x.topo, "d"), Bandwidth: c.mbps * 1e6, MaxPaths: 3, AvoidShortest: c.avoid})
-		var got []string
-		for _, p := range paths {
-			got = append(got, describe(p.Path))
-		}
-		slices.Sort(got)
-		if err != nil || !slices.Equal(got, c.paths) || !strings.Contains(why, c.why) {
-			t.Errorf("%d Mbit/s from %s: %q, %s, %v; want %q, %s", c.mbps, c.from, got, why, err, c.paths, c.why)
-		}
-	}
-}
-
 func TestASetThatIsNotThere(t *testing.T) {
 	x := index(t, "a b 10 50", "c d 10 50")
 	a, b := router(t, x.topo, "a"), router(t, x.topo, "b")
