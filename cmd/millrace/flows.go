@@ -39,7 +39,7 @@ func flowsImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Import files written by nfcapd",
-		Long: "Import files written by nfcapd or sfcapd, read through the nfdump program.\n" +
+		Long: "Import files written by nfcapd or sfcapd. Those of nfdump 1.6 are read through the nfdump program.\n" +
 			"Importing a file twice stores its flows once. Flows older than the store's retention disappear again.",
 		Example: "  millrace flows import /var/cache/nfdump/nfcapd.202611211200\n" +
 			"  millrace flows import --exporter 192.0.2.1 --sampling-rate 100 nfcapd.*",

@@ -33,11 +33,11 @@ type builder struct {
 	each  func(*flowv1.FlowBatch) error
 }
 
-func (b *builder) add(r flowrecord.Record) error {
+func (b *builder) add(r *flowrecord.Record) error {
 	if _, ok := b.open[r.Exporter]; !ok {
 		b.order = append(b.order, r.Exporter)
 	}
-	b.open[r.Exporter] = append(b.open[r.Exporter], r)
+	b.open[r.Exporter] = append(b.open[r.Exporter], *r)
 	if len(b.open[r.Exporter]) < batchRecords {
 		return nil
 	}
