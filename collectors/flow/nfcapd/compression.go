@@ -15,7 +15,8 @@ import (
 // decompress writes what src is compressed from to dst, and returns how much it is; more than dst takes is an error.
 type decompress func(dst, src []byte) (int, error)
 
-// decompressors are by what the header has for compression, the *_COMPRESSED of nffileV2.h. Blocks without compression have none.
+// decompressors are by what the header has for compression, the *_COMPRESSED of nffileV2.h. What is not compressed has
+// none.
 var decompressors = map[byte]decompress{
 	0: nil,
 	1: func(dst, src []byte) (int, error) { return lzo.Decompress(src, dst) },

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace/internal/flowrecord"
-	"github.com/millrace/millrace/internal/testkit/nfdumpfile"
+	"github.com/millrace/millrace/internal/nfdumpfile"
 )
 
 // content is what reading gives.
@@ -106,7 +106,8 @@ func generate(t *testing.T, n int) (path string) {
 	return path
 }
 
-// TestAsNfdumpReadsIt compares with nfdump's own reading of the same file, in several blocks, and compresses it by nfdump.
+// TestAsNfdumpReadsIt compares with nfdump's own reading of the same file, of several blocks, also as nfdump compresses
+// it.
 func TestAsNfdumpReadsIt(t *testing.T) {
 	const flows = 20_000
 	plain := generate(t, flows)

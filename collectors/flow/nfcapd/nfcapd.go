@@ -64,8 +64,8 @@ type entry struct {
 
 var errNoRouter = errors.New("the file does not name the router of its flows: give --exporter ADDRESS")
 
-// flow makes the record what the options say. It is false for events, and for flows without addresses or bytes or that end
-// before they start.
+// flow makes the record what the options say. It is false for events, and for flows without addresses or bytes or that
+// end before they start.
 func (e *entry) flow(opt *Options) (bool, error) {
 	r := &e.Record
 	if r.Bytes == 0 { // as of a datagram: postOctetDeltaCount (23), of an exporter that counts where flows go out

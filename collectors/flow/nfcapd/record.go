@@ -18,7 +18,8 @@ const (
 	protocolIPv6ICMP = 58
 )
 
-// isOther is true for records of exporters, their statistics and samplers, and for names of applications, interfaces and VRFs.
+// isOther is true for records of exporters, their statistics and samplers, and for names of applications, interfaces
+// and VRFs.
 func isOther(kind uint16) bool {
 	return kind >= 7 && kind <= 9 || kind >= 12 && kind <= 15
 }

@@ -45,7 +45,7 @@ func (m *maker) batch() (exporter string, b *flowv1.FlowBatch) {
 	if n == 0 {
 		return "", nil
 	}
-	from := netip.AddrFrom4([4]byte{192, 0, 2, byte(m.made/m.perBatch%exporters) + 1})
+	from := m.exporter()
 	block := &flowrecord.Block{}
 	for range n {
 		r := m.record(from)
@@ -53,6 +53,11 @@ func (m *maker) batch() (exporter string, b *flowv1.FlowBatch) {
 		m.made++
 	}
 	return from.String(), &flowv1.FlowBatch{BatchId: fmt.Sprint("bench-", m.made), Block: block.AppendNative(nil)}
+}
+
+// exporter of the batch that is being made.
+func (m *maker) exporter() netip.Addr {
+	return netip.AddrFrom4([4]byte{192, 0, 2, byte(m.made/m.perBatch%exporters) + 1})
 }
 
 func (m *maker) record(from netip.Addr) flowrecord.Record {

@@ -1,12 +1,12 @@
 // Command bench measures the flow store: what it takes to store a day of flows, how large the day is then, and how long
-// the questions of the nightly run take, beside plain ClickHouse and DuckDB on the same records.
+// the questions of the nightly run take, beside plain ClickHouse, DuckDB and nfdump on the same records.
 //
 // In: how many records. Out: a Markdown table, or JSON. Next: docs/reference/performance.md, section "Flow store".
 //
 // The records come over the bus as collectors send them, and the questions go through the store's API. The peers'
 // tables are filled from the stored records, with the columns that the questions need and nothing else.
 //
-//	go run ./services/flowstore/bench --records 30000000 --json [--chdb] [--duckdb PYTHON]
+//	go run ./services/flowstore/bench --records 30000000 --json [--chdb] [--duckdb PYTHON] [--nfdump PROGRAM]
 package main
 
 import (
@@ -30,6 +30,7 @@ type options struct {
 	keep    bool
 	chdb    bool
 	duckdb  string
+	nfdump  string
 	profile string
 	json    bool
 }
@@ -44,6 +45,7 @@ func main() {
 	flag.BoolVar(&o.keep, "keep", false, "keep the data, and use it where it is there")
 	flag.BoolVar(&o.chdb, "chdb", false, "also ask a plain table of the same engine")
 	flag.StringVar(&o.duckdb, "duckdb", "", "Python that has the package duckdb, to ask it too")
+	flag.StringVar(&o.nfdump, "nfdump", "", "nfdump, to ask it too, over a file of the same records")
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile of the storing (Go's part of it) to this file")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	flag.Parse()
@@ -113,6 +115,13 @@ func run(ctx context.Context, o options) (err error) {
 	r.Answers = append(ours, r.Answers...)
 	if o.duckdb != "" {
 		theirs, err := askDuckDB(ctx, o, parquet)
+		if err != nil {
+			return err
+		}
+		r.Answers = append(r.Answers, theirs...)
+	}
+	if o.nfdump != "" {
+		theirs, err := askNfdump(ctx, o)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 
 	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	"github.com/millrace/millrace/internal/flowrecord"
-	"github.com/millrace/millrace/internal/testkit/nfdumpfile"
+	"github.com/millrace/millrace/internal/nfdumpfile"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 

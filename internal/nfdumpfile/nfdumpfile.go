@@ -3,7 +3,8 @@
 //
 // In: flows. Out: a file of nfdump's layout 2 without compression
 // (src/libnffile/nffileV2.h and nfxV3.h there); `nfdump -r FILE -w OTHER -z`
-// makes a compressed one of it.
+// makes a compressed one of it. Next: collectors/flow/nfcapd, which reads such
+// files, and nfdump.
 package nfdumpfile
 
 import (
