@@ -50,37 +50,42 @@ func (c *clock) rebooted(h decode.Header) bool {
 	return h.ExportTime.Add(-milliseconds(h.Uptime)).Sub(c.boot) > jumpLimit
 }
 
-// times are a flow's start and end. An exporter that names neither is taken to
-// report at the flow's end.
-func (c *clock) times(h decode.Header, f *decode.Flow) (start, end time.Time) {
-	if f.Relative {
-		return c.relative(h, f)
+// reader reads the times of one datagram's flows.
+type reader struct {
+	exported time.Time
+	// at is when the exporter's uptime was so much; zero where nobody says when it started.
+	at     time.Time
+	uptime uint32
+}
+
+// reader has what uptimes count back from. IPFIX has none in its header, but may say when the exporter started.
+func (c *clock) reader(h decode.Header) reader {
+	switch {
+	case h.Source != flowrecord.IPFIX:
+		return reader{h.ExportTime, c.boot.Add(milliseconds(h.Uptime)), h.Uptime}
+	case !c.boot.IsZero():
+		return reader{h.ExportTime, h.ExportTime, uint32(h.ExportTime.Sub(c.boot).Milliseconds())}
+	}
+	return reader{exported: h.ExportTime}
+}
+
+// of are a flow's start and end. An exporter that names neither is taken to
+// report at the flow's end, and so is one that names uptimes alone.
+func (r *reader) of(f *decode.Flow) (start, end time.Time) {
+	switch {
+	case f.Relative && r.at.IsZero():
+		return r.exported.Add(-milliseconds(f.Last - f.First)), r.exported
+	case f.Relative:
+		return absoluteAt(r.at, r.uptime, f.First), absoluteAt(r.at, r.uptime, f.Last)
 	}
 	start, end = f.Record.Start, f.Record.End
 	if end.IsZero() {
-		end = h.ExportTime
+		end = r.exported
 	}
 	if start.IsZero() {
 		start = end
 	}
 	return start, end
-}
-
-// relative reads uptimes. IPFIX has none in its header, but may say when the
-// exporter started; where it does not, the flow is taken to have just ended.
-func (c *clock) relative(h decode.Header, f *decode.Flow) (start, end time.Time) {
-	if h.Source != flowrecord.IPFIX {
-		return c.absolute(h.Uptime, f.First), c.absolute(h.Uptime, f.Last)
-	}
-	if c.boot.IsZero() {
-		return h.ExportTime.Add(-milliseconds(f.Last - f.First)), h.ExportTime
-	}
-	uptime := uint32(h.ExportTime.Sub(c.boot).Milliseconds())
-	return absoluteAt(h.ExportTime, uptime, f.First), absoluteAt(h.ExportTime, uptime, f.Last)
-}
-
-func (c *clock) absolute(now, uptime uint32) time.Time {
-	return absoluteAt(c.boot.Add(milliseconds(now)), now, uptime)
 }
 
 // absoluteAt is modular: an uptime wraps after 49.7 days, and a flow's first

@@ -117,7 +117,7 @@ type sessionKey struct {
 }
 
 // take brings a datagram into the session and appends its flows to out.
-func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
+func (s *session) take(cfg *Configuration, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	s.lastSeen = at
 	rebooted := s.clock.rebooted(h)
 	place := s.sequence.place(h, datagram, rebooted)
@@ -200,22 +200,24 @@ func (s *session) count(h decode.Header, m *decode.Message, place place, at time
 }
 
 // complete gives the flows what only the session knows.
-func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
+func (s *session) complete(cfg *Configuration, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	before := len(out)
+	times := s.clock.reader(h)
+	oldest, newest := at.Add(-cfg.MaxAge), at.Add(cfg.MaxAhead)
 	for i := range m.Flows {
 		f := &m.Flows[i]
-		r := f.Record
+		out = append(out, f.Record) // a record is large: it is copied once, to where it stays
+		r := &out[len(out)-1]
 		r.Exporter, r.Domain, r.Source = s.key.from.Addr(), h.Domain, h.Source
-		r.Start, r.End = s.clock.times(h, f)
+		r.Start, r.End = times.of(f)
 		r.SamplingRate = s.rate(cfg, f, at)
 		if f.Rate > cfg.MaxSamplingRate {
 			s.quality.event(EventSamplingRefused)
 		}
-		if reason := implausible(cfg, &r, at); reason != "" {
+		if reason := implausible(r, oldest, newest); reason != "" {
 			s.quality.implausible(reason, at)
-			continue
+			out = out[:len(out)-1]
 		}
-		out = append(out, r)
 	}
 	kept := out[before:]
 	s.quality.received(at, kept, unitsOf(h, m)[allBefore])
@@ -231,7 +233,7 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 // rate is the configured one, else the exporter's, else the default. What an exporter announces on one socket (a line
 // card or process) also holds for the others of the domain that announce nothing, if those that do agree; but no rate
 // of another sampler holds for a record that names one.
-func (s *session) rate(cfg Configuration, f *decode.Flow, at time.Time) uint64 {
+func (s *session) rate(cfg *Configuration, f *decode.Flow, at time.Time) uint64 {
 	rate, bySampler := s.sampling.rate(f), false
 	if rate == 0 && f.Selector != 0 {
 		rate, bySampler = s.named(f.Selector, cfg.expiry(at))
@@ -255,11 +257,11 @@ func (c *Configuration) rate(exporter netip.Addr, said uint64) uint64 {
 	return 0
 }
 
-func implausible(cfg Configuration, r *flowrecord.Record, at time.Time) decode.Reason {
+func implausible(r *flowrecord.Record, oldest, newest time.Time) decode.Reason {
 	switch {
 	case r.End.Before(r.Start):
 		return ReasonNegative
-	case r.Start.Before(at.Add(-cfg.MaxAge)), r.End.After(at.Add(cfg.MaxAhead)):
+	case r.Start.Before(oldest), r.End.After(newest):
 		return ReasonTime
 	}
 	return ""

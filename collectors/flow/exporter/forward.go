@@ -22,9 +22,8 @@ func (t *Table) Forward(r *flowrecord.Record, at time.Time, maxAge time.Duration
 		return ReasonUnlisted
 	}
 	q := p.quality(qualityKey{r.Exporter, r.Domain, r.Source})
-	cfg := t.cfg
-	cfg.MaxAge = maxAge
-	if reason := implausible(cfg, r, at); reason != "" {
+	cfg := &t.cfg
+	if reason := implausible(r, at.Add(-maxAge), at.Add(cfg.MaxAhead)); reason != "" {
 		q.implausible(reason, at)
 		return reason
 	}

@@ -155,7 +155,7 @@ func (p *part) take(from netip.AddrPort, payload []byte, at time.Time, out []flo
 	if h.Source == flowrecord.SFlow {
 		h.ExportTime = at // its header has no time of day
 	}
-	out = s.take(p.table.cfg, payload, h, at, &p.message, out)
+	out = s.take(&p.table.cfg, payload, h, at, &p.message, out)
 	p.charge(s)
 	return out
 }
