@@ -99,9 +99,9 @@ func (r *reading) takeFlow(to target, n uint64) {
 	case toEndSeconds:
 		r.end = time.Unix(int64(uint32(n)), 0).UTC()
 	case toStartMilliseconds:
-		r.start = time.UnixMilli(int64(n)).UTC()
+		r.start = unixMilli(n)
 	case toEndMilliseconds:
-		r.end = time.UnixMilli(int64(n)).UTC()
+		r.end = unixMilli(n)
 	case toStartNTP:
 		r.start = ntpTime(n)
 	case toEndNTP:
@@ -139,7 +139,7 @@ func (r *reading) takeOther(to target, n uint64, b []byte) {
 	case toEvent:
 		r.event = r.event || n != 0
 	case toSystemInit:
-		r.init = time.UnixMilli(int64(n)).UTC()
+		r.init = unixMilli(n)
 	case toSelector:
 		r.sampling.selector = n
 	case toInterval:
@@ -156,6 +156,8 @@ func (r *reading) takeOther(to target, n uint64, b []byte) {
 		r.sampling.oneIn = oneInOf(b)
 	}
 }
+
+func unixMilli(n uint64) time.Time { return time.UnixMilli(int64(n)).UTC() }
 
 // ntpTime reads the 64-bit NTP format, RFC 7011 section 6.1.9: seconds since 1900 and their fraction.
 func ntpTime(n uint64) time.Time {

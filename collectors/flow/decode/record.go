@@ -128,11 +128,7 @@ func (m *Message) optionsRecord(t *layout, b []byte) (length int) {
 // read takes the fields of one record, which has the minimum length, and those of the reverse direction of a biflow.
 func (t *layout) read(b []byte, r, backward *reading) (length int) {
 	if t.plain {
-		for i := range t.steps {
-			s := &t.steps[i]
-			r.take(s.to, b[s.at:][:s.length])
-		}
-		return t.tail
+		return t.readPlain(b, r)
 	}
 	base := 0
 	for i := range t.steps {

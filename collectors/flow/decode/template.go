@@ -127,6 +127,7 @@ type layout struct {
 type step struct {
 	at, length uint16
 	to         target
+	usual      usual
 }
 
 // compile leaves out fields of length zero, which say nothing: Junos SRX names the scope "system" so, others fill
@@ -153,7 +154,7 @@ func compile(d definition) (*layout, int) {
 		case i < d.scopes && !d.ipfix():
 			to = scopeTarget(element)
 		}
-		at = t.add(step{at: uint16(at), length: length, to: to}, at)
+		at = t.add(step{at: uint16(at), length: length, to: to, usual: usuals[step{length: length, to: to}]}, at)
 	}
 	t.tail = at
 	t.plain = !t.variable && !t.biflow
