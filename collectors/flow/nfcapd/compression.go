@@ -28,18 +28,11 @@ var decompressors = map[byte]decompress{
 var errLarge = errors.New("it is larger than any block")
 
 func bzip(dst, src []byte) (int, error) {
-	in := bzip2.NewReader(bytes.NewReader(src))
-	n, err := io.ReadFull(in, dst)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF): // less than a full dst
-		return n, nil
-	case err != nil:
-		return n, err
+	out, err := io.ReadAll(io.LimitReader(bzip2.NewReader(bytes.NewReader(src)), int64(len(dst))+1))
+	if len(out) > len(dst) {
+		return 0, errLarge
 	}
-	if _, err := in.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		return n, errLarge
-	}
-	return n, nil
+	return copy(dst, out), err
 }
 
 // zstdDecoder keeps its tables from block to block; it is made when a file needs it.

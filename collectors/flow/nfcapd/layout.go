@@ -22,16 +22,21 @@ const (
 
 	blockHeaderOctets = 12
 	blockOctets       = 5 << 20 // BUFFSIZE: no block is larger, as written or decompressed
-	blockOfRecords    = 3       // DATA_BLOCK_TYPE_3; others are of location databases
+
+	blockOf16      = 2 // DATA_BLOCK_TYPE_2, of nfdump 1.6; in layout 2 where nfdump 1.7 compressed a file of 1.6 anew (-J)
+	blockOfRecords = 3 // DATA_BLOCK_TYPE_3; type 4 is of location databases
 
 	recordHeaderOctets = 4
 	recordStatistics   = 0x8002 // TYPE_STAT, in the appendix
 )
 
 var (
-	// errLayout says that the file is not of layout 2, or compressed or encrypted in a way that is not known here.
+	// errLayout says that the file is not of layout 2, has records of nfdump 1.6, or is compressed or encrypted in a
+	// way that is not known here.
 	errLayout = errors.New("not layout 2 of nfdump 1.7")
-	errOpen   = errors.New("the file says that it has no block, and has some: nfcapd still writes it, or was killed while it did")
+	// errOpen says that neither blocks nor the appendix are in the header: nfcapd writes there when it closes the file,
+	// and holds up to 2 MB of records until then.
+	errOpen = errors.New("the file was not closed: nfcapd still writes it, or was killed while it did")
 )
 
 // file is an open file of layout 2.
@@ -76,8 +81,11 @@ func (f *file) header() error {
 		f.appendix = int64(binary.LittleEndian.Uint64(h[24:]))
 	}
 	f.blocks = int(binary.LittleEndian.Uint32(h[36:]))
-	if _, err := f.in.Peek(1); f.blocks == 0 && f.appendix == 0 && err == nil {
+	if f.blocks == 0 && f.appendix == 0 {
 		return errOpen
+	}
+	if b, err := f.in.Peek(blockHeaderOctets); err == nil && binary.LittleEndian.Uint16(b[8:]) == blockOf16 {
+		return errLayout
 	}
 	return nil
 }
@@ -130,17 +138,32 @@ func (f *file) read(ctx context.Context, opt Options, each func(*flowrecord.Reco
 			return skipped, err
 		}
 		b, err := f.block()
-		if err == nil && b.kind == blockOfRecords {
+		if err == nil {
 			err = b.flows(&opt, each, &skipped)
 		}
 		if err != nil {
 			return skipped, fmt.Errorf("block %d of %d: %w", i+1, f.blocks, err)
 		}
 	}
-	return skipped, nil
+	return skipped, f.complete()
+}
+
+// complete is an error where the appendix does not follow: the header then has fewer blocks than the file.
+func (f *file) complete() error {
+	at, err := f.raw.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if at -= int64(f.in.Buffered()); f.appendix != 0 && at != f.appendix {
+		return fmt.Errorf("its %d blocks end at octet %d, and its appendix begins at %d", f.blocks, at, f.appendix)
+	}
+	return nil
 }
 
 func (b *block) flows(opt *Options, each func(*flowrecord.Record) error, skipped *uint64) error {
+	if b.kind != blockOfRecords {
+		return fmt.Errorf("it is of type %d; want %d", b.kind, blockOfRecords)
+	}
 	var e entry
 	return b.each(func(kind uint16, record []byte) error {
 		if isOther(kind) {
@@ -176,6 +199,9 @@ func (b *block) each(do func(kind uint16, record []byte) error) error {
 			return err
 		}
 		rest = rest[size:]
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("there are %d octets after its %d records", len(rest), b.records)
 	}
 	return nil
 }

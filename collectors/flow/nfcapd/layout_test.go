@@ -97,13 +97,23 @@ func generated(n int) func(yield func(*nfdumpfile.Flow) bool) {
 	}
 }
 
-func generate(t *testing.T, n int) (path string) {
+func generate(t testing.TB, n int) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "nfcapd.generated")
 	if err := nfdumpfile.Write(path, generated(n)); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// compressed is what nfdump makes of a file.
+func compressed(t testing.TB, path, flag string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "nfcapd.compressed")
+	if out, err := exec.CommandContext(t.Context(), "nfdump", "-r", path, "-w", to, flag).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return to
 }
 
 // TestAsNfdumpReadsIt compares with nfdump's own reading of the same file, of several blocks, also as nfdump compresses
@@ -116,10 +126,7 @@ func TestAsNfdumpReadsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := plain
 			if flag != "" {
-				path = filepath.Join(t.TempDir(), "nfcapd.compressed")
-				if out, err := exec.CommandContext(t.Context(), "nfdump", "-r", plain, "-w", path, flag).CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, out)
-				}
+				path = compressed(t, plain, flag)
 			}
 			f, err := open(path)
 			if err != nil {
@@ -159,6 +166,20 @@ func TestFilesOf178(t *testing.T) {
 	}
 }
 
+// TestAddressesOfBothFamilies reads flows of an exporter that has both families in one template, with zeros in the one
+// that a flow is not of.
+func TestAddressesOfBothFamilies(t *testing.T) {
+	var got []string
+	for _, r := range read(t, filepath.Join("testdata", "both-families-1.7.8.nfcapd"), DefaultOptions()) {
+		got = append(got, r.Src.String()+" "+r.Dst.String())
+	}
+	// The last one has both, and is read as nfdump 1.7.8 prints it.
+	want := []string{"10.0.0.1 10.0.0.2", "2001:db8::1 2001:db8::2", "10.0.0.1 10.0.0.2"}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("-got +want\n%s", diff)
+	}
+}
+
 // change writes a copy of a file with some octets changed.
 func change(t *testing.T, path string, do func(raw []byte) []byte) string {
 	t.Helper()
@@ -185,6 +206,15 @@ func cut(at int) func(raw []byte) []byte {
 	return func(raw []byte) []byte { return raw[:at] }
 }
 
+// shorter takes the last octets of the first block away.
+func shorter(raw []byte) []byte {
+	const less = 8
+	size := binary.LittleEndian.Uint32(raw[headerOctets+4:])
+	binary.LittleEndian.PutUint32(raw[headerOctets+4:], size-less)
+	end := headerOctets + blockHeaderOctets + int(size)
+	return append(raw[:end-less], raw[end:]...)
+}
+
 func TestDamagedFiles(t *testing.T) {
 	const (
 		firstBlock  = headerOctets
@@ -202,8 +232,13 @@ func TestDamagedFiles(t *testing.T) {
 		{"it ends in a block", plain, cut(firstRecord + 1000), "block 1 of 1: the file breaks off in it"},
 		{"it has fewer blocks than it says", plain, octets(36, 2), "block 2 of 2: "},
 		{"it was not closed", plain, octets(18, make([]byte, 22)...), errOpen.Error()},
+		{"it was not closed and has no block yet", plain, func(raw []byte) []byte { return octets(18, make([]byte, 22)...)(raw[:headerOctets]) }, errOpen.Error()},
+		{"it has more blocks than it says", plain, octets(36, 0), "its 0 blocks end at octet 40, and its appendix begins at "},
+		{"a block of a location database", plain, octets(firstBlock+8, 4), "block 1 of 1: it is of type 4; want 3"},
 		{"a block larger than any", plain, octets(firstBlock+4, 1, 0, 80, 0), "it has 5242881 octets; want at most 5242880"},
 		{"more records than there are", plain, octets(firstBlock, 101), "record 101 of 101 has 0 octets, and the block 0 more"},
+		{"fewer records than there are", plain, octets(firstBlock, 99), "block 1 of 1: there are "},
+		{"no records, and octets of some", plain, octets(firstBlock, 0), "octets after its 0 records"},
 		{"a record shorter than its header", plain, octets(firstRecord+2, 3, 0), "record 1 of 100 has 3 octets"},
 		{"a record longer than the block", plain, octets(firstRecord+2, 255, 255), "record 1 of 100 has 65535 octets"},
 		{"a flow record without room for a header", plain, octets(firstRecord+2, 11, 0), "a flow record of 11 octets"},
@@ -213,6 +248,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"an element longer than the record", plain, octets(element+2, 255, 255), "an element of 65535 octets"},
 		{"an element of another length", plain, octets(element, 1, 0), "element 1 has"},
 		{"compressed octets that are none", zstd, octets(firstRecord, 1, 2, 3, 4), "block 1 of 1: decompress it: "},
+		{"bzip2 that breaks off", compressed(t, plain, "-j"), shorter, "block 1 of 1: decompress it: unexpected EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := change(t, c.path, c.damage)
@@ -227,6 +263,7 @@ func TestDamagedFiles(t *testing.T) {
 func TestWhatNfdumpIsNeededFor(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"layout 1, of nfdump 1.6":  octets(2, 1),
+		"a block of nfdump 1.6":    octets(headerOctets+8, 2),
 		"another compression":      octets(16, 9),
 		"encrypted":                octets(17, 1),
 		"the other order of bytes": octets(0, 0xa5, 0x0c),
@@ -256,7 +293,10 @@ func TestAFileOf17NeedsNoNfdump(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	for _, path := range []string{sample, "testdata/captures-1.7.8-zstd.nfcapd", "testdata/captures-1.7.8-lz4-ipv6.nfcapd"} {
+	plain := generate(f, 20)
+	for _, path := range []string{
+		sample, "testdata/captures-1.7.8-zstd.nfcapd", "testdata/captures-1.7.8-lz4-ipv6.nfcapd", compressed(f, plain, "-z"), compressed(f, plain, "-j"),
+	} {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)

@@ -91,9 +91,17 @@ func milliseconds(b []byte) time.Time {
 	return time.UnixMilli(int64(min(binary.LittleEndian.Uint64(b), lastMillisecond))).UTC()
 }
 
-func (e *entry) ipv4(b []byte) { e.Src, e.Dst = address4(b), address4(b[4:]) }
+func (e *entry) ipv4(b []byte) { e.addresses(address4(b), address4(b[4:])) }
 
-func (e *entry) ipv6(b []byte) { e.Src, e.Dst = address6(b), address6(b[16:]) }
+func (e *entry) ipv6(b []byte) { e.addresses(address6(b), address6(b[16:])) }
+
+// addresses keeps the first ones that are not zero: nfcapd writes those of both families where an exporter has both in
+// one template.
+func (e *entry) addresses(src, dst netip.Addr) {
+	if !e.Src.IsValid() || e.Src.IsUnspecified() && e.Dst.IsUnspecified() {
+		e.Src, e.Dst = src, dst
+	}
+}
 
 func (e *entry) interfaces(b []byte) {
 	e.InIf, e.OutIf = binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
