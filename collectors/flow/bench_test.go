@@ -59,8 +59,8 @@ func BenchmarkDatagram(b *testing.B) {
 	})
 }
 
-// BenchmarkWorkers is what several workers do at once, each with exporters of its own, from the datagram to the block and
-// without sockets: whether what they share keeps one of them waiting for another.
+// BenchmarkWorkers is what several workers do at once, each with exporters of its own, from the datagram to the block
+// and without sockets: whether what they share keeps one of them waiting for another.
 func BenchmarkWorkers(b *testing.B) {
 	for n := 1; n <= runtime.GOMAXPROCS(0); n *= 2 {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
