@@ -34,11 +34,13 @@ func (c *Component) changes(ctx context.Context) ([]*pushv1.ChangeSet, error) {
 	return r.Msg.GetChanges(), nil
 }
 
-// historyOf takes change sets, newest first.
+// historyOf takes change sets, newest first. Routers hold the policy that came into force last, whichever was requested
+// last: no plan of one policy outdates that of another.
 func historyOf(all []*pushv1.ChangeSet) (out history) {
+	last := time.Time{}
 	for _, cs := range all {
-		if len(cs.GetRepairs()) == 0 && out.policy == "" && inForce(cs) {
-			out.policy = cs.GetPolicy()
+		if forced := changeOf(cs).Forced; len(cs.GetRepairs()) == 0 && inForce(cs) && (out.policy == "" || forced.After(last)) {
+			out.policy, last = cs.GetPolicy(), forced
 		}
 		if s := cs.GetState(); changestate.Table[s].Progress == changestate.Running && s != pushv1.State_STATE_DRAFT {
 			out.busy = fmt.Sprintf("change set %s is being applied", cs.GetId())
@@ -74,6 +76,9 @@ func changeOf(cs *pushv1.ChangeSet) follow.Change {
 	for _, t := range cs.GetHistory() {
 		at := t.GetTime().AsTime()
 		out.Note = t.GetNote()
+		if s := t.GetState(); out.Planned.IsZero() && (s == pushv1.State_STATE_PLANNED || s == pushv1.State_STATE_EMPTY) {
+			out.Planned = at
+		}
 		switch t.GetState() {
 		case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_EMPTY:
 			if out.Forced.IsZero() {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/split/follow"
 )
@@ -83,6 +84,33 @@ func TestThePolicyInForceIsThatOfTheNewest(t *testing.T) {
 	}
 	if h := historyOf([]*pushv1.ChangeSet{change("x", "b", pushv1.State_STATE_DRAFT)}); h.busy != "" {
 		t.Errorf("a draft: %+v", h)
+	}
+}
+
+// A draft may wait until one that was requested after it is in force.
+func TestWhatWasPlannedLastIsInForce(t *testing.T) {
+	at := func(id, policy string, minutes ...int) *pushv1.ChangeSet {
+		cs := &pushv1.ChangeSet{Id: id, Policy: policy, State: pushv1.State_STATE_VERIFIED, Created: timestamppb.New(noon.Add(time.Duration(minutes[0]) * time.Minute))}
+		for i, s := range []pushv1.State{pushv1.State_STATE_DRAFT, pushv1.State_STATE_PLANNED, pushv1.State_STATE_VERIFIED} {
+			cs.History = append(cs.History, &pushv1.Transition{State: s, Time: timestamppb.New(noon.Add(time.Duration(minutes[i]) * time.Minute))})
+		}
+		return cs
+	}
+	waited, quick := at("waited", "p", 0, 7, 8), at("quick", "p", 1, 2, 3)
+	waited.Splits, quick.Splits = []*policyv1.PortSplit{{Router: "wr", Interface: "ge-1", Beta: 30}}, []*policyv1.PortSplit{{Router: "wr", Interface: "ge-1", Beta: 40}}
+	h := historyOf([]*pushv1.ChangeSet{quick, waited})
+	if got := follow.SplitsAt(h.changes, noon.Add(time.Hour))[follow.Port{Router: "wr", Interface: "ge-1"}]; got != 30 {
+		t.Errorf("the port has %d %%, and the plan that was made last says 30", got)
+	}
+	for name, list := range map[string][]*pushv1.ChangeSet{
+		"a draft that waited":             {at("b", "other", 1, 2, 3), at("a", "p", 0, 7, 8)},
+		"a plan that waited for approval": {at("b", "other", 1, 3, 4), at("a", "p", 0, 2, 8)},
+		"the newest, in every way":        {at("a", "p", 5, 6, 7), at("b", "other", 1, 2, 3)},
+		"one that was planned in between": {at("b", "other", 1, 2, 3), at("a", "p", 0, 1, 4)},
+	} {
+		if h := historyOf(list); h.policy != "p" {
+			t.Errorf("%s: policy %q is in force, want p", name, h.policy)
+		}
 	}
 }
 

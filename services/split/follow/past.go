@@ -33,12 +33,32 @@ type Change struct {
 	Splits  map[Port]int
 	Outcome Outcome
 	Created time.Time
+	// Planned is when its plan was made, which orders what is in force: a draft may wait, and is planned after one that
+	// was requested later. Zero: it has no plan.
+	Planned time.Time
 	// Forced is when it came into force, Ended when it was rolled back or failed; each zero where it was not.
 	Forced, Ended time.Time
 	// By is the person who ended it; empty where nobody did.
 	By string
 	// Note is of its last step.
 	Note string
+}
+
+// made is when the plan of a change set was made or, where it has none, when it was requested.
+func (c *Change) made() time.Time {
+	if c.Planned.IsZero() {
+		return c.Created
+	}
+	return c.Planned
+}
+
+// byPlan sorts change sets by when they were planned.
+func byPlan(changes []Change) []Change {
+	changes = slices.Clone(changes)
+	slices.SortStableFunc(changes, func(a, b Change) int {
+		return cmp.Or(a.made().Compare(b.made()), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return changes
 }
 
 // Past is what change sets say of a port.
@@ -73,8 +93,7 @@ type Manners struct {
 
 // PastOf looks through the policy's change sets. usual is the share of a port that no change set has moved.
 func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) Past {
-	changes = slices.Clone(changes)
-	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	changes = byPlan(changes)
 	p, last := Past{Share: usual}, inForceAt(changes, now)
 	if last != nil {
 		p.Share = shareOf(last, port, usual)
@@ -84,7 +103,7 @@ func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) P
 	for i := range changes {
 		c := &changes[i]
 		from, to := usual, shareOf(c, port, usual)
-		if before := inForceAt(changes[:i], c.Created); before != nil {
+		if before := inForceAt(changes[:i], c.made()); before != nil {
 			from = shareOf(before, port, usual)
 		}
 		if from == to {
@@ -93,11 +112,12 @@ func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) P
 		if c.Ours && now.Sub(c.Created) < day {
 			p.Asked = append(p.Asked, c.Created)
 		}
-		if c.Outcome == Waiting && last != nil && c.Created.Before(last.Created) {
+		if c.Outcome == Waiting && last != nil && c.made().Before(last.made()) {
 			continue // outdated: it can never be applied
 		}
 		failures = p.take(m, c, to, failures, now)
 	}
+	slices.SortFunc(p.Asked, time.Time.Compare)
 	return p
 }
 
@@ -150,9 +170,7 @@ func (p *Past) hold(until time.Time, why string) {
 
 // SplitsAt are those in force at a time.
 func SplitsAt(changes []Change, at time.Time) map[Port]int {
-	changes = slices.Clone(changes)
-	slices.SortStableFunc(changes, func(a, b Change) int { return a.Created.Compare(b.Created) })
-	if last := inForceAt(changes, at); last != nil {
+	if last := inForceAt(byPlan(changes), at); last != nil {
 		return last.Splits
 	}
 	return nil
@@ -166,7 +184,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // inForceAt is the newest of the change sets that were in force at a time; nil: none was. They are in the order of
-// their creation.
+// their plans.
 func inForceAt(changes []Change, at time.Time) *Change {
 	for i := len(changes) - 1; i >= 0; i-- {
 		c := &changes[i]

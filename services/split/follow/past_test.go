@@ -39,6 +39,12 @@ func undone(c Change, hours float64) Change {
 	return c
 }
 
+// planned so many hours ago, and in force a minute later.
+func planned(c Change, hours float64) Change {
+	c.Planned, c.Forced = ago(hours), ago(hours).Add(time.Minute)
+	return c
+}
+
 func aborted(c Change) Change {
 	c.By = "ann"
 	return c
@@ -79,6 +85,9 @@ func TestWhatChangeSetsSayOfAPort(t *testing.T) {
 		{name: "and again, and again", changes: []Change{change("a", 3, 30, Failed), change("b", 2, 30, Failed), change("c", 1, 30, Failed)}, share: 5, asked: 3, gaveUp: 1, until: 1, held: "change set c failed"},
 		{name: "for days", changes: []Change{change("a", 5, 30, Failed), change("b", 4, 30, Failed), change("c", 3, 30, Failed), change("d", 2, 30, Failed), change("e", 1.5, 30, Failed), change("f", 1, 30, Failed), change("g", 0.5, 30, Failed)}, share: 5, asked: 7, gaveUp: 0.5, until: 23.5, held: "change set g failed"},
 		{name: "what succeeds ends the count", changes: []Change{change("a", 9, 30, Failed), change("b", 8, 30, Failed), change("c", 7, 30, InForce), change("d", 0.5, 40, Failed)}, share: 30, since: 7, asked: 4, gaveUp: 0.5, until: 0.001, held: "change set d failed"},
+		{name: "a draft that waited is in force, not the one that was requested after it", changes: []Change{planned(change("a", 3, 30, InForce), 1), change("b", 2, 40, InForce)}, share: 30, since: 1, asked: 2},
+		{name: "the night's draft waited, and has the share that came meanwhile", changes: []Change{planned(by(change("night", 3, 30, InForce), "nightly"), 1), change("b", 2, 30, InForce)}, share: 30, since: 2, asked: 1},
+		{name: "a proposal that was planned after what is in force is not outdated", changes: []Change{{ID: "a", Ours: true, Created: ago(3), Planned: ago(1), Outcome: Waiting, Splits: map[Port]int{ge1: 30}}, by(change("b", 2, 5, InForce), "bob")}, share: 5, asked: 1, open: "a"},
 		{name: "a person's change set that failed is his", changes: []Change{by(change("a", 1, 30, Failed), "bob")}, share: 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,6 +119,9 @@ func TestSplitsInForce(t *testing.T) {
 	if got := SplitsAt([]Change{recent, old}, noon); got[ge1] != 40 {
 		t.Errorf("now: %v", got)
 	}
+	if got := SplitsAt([]Change{recent, planned(old, 0.5)}, noon); got[ge1] != 30 {
+		t.Errorf("now, where the older one was planned last: %v", got)
+	}
 	if got := SplitsAt([]Change{recent, old}, ago(2)); got[ge1] != 30 {
 		t.Errorf("two hours ago: %v", got)
 	}
@@ -133,6 +145,7 @@ func TestTheSharesThatAPortHad(t *testing.T) {
 		{"one rolled back", []Change{change("a", 8, 20, InForce), undone(change("b", 3, 30, Undone), 2)}, "5 20@8 30@3 20@2"},
 		{"the first rolled back, which was not in force any more", []Change{undone(change("a", 8, 20, Undone), 1), change("b", 3, 30, InForce)}, "5 20@8 30@3"},
 		{"all rolled back", []Change{undone(change("a", 8, 20, Undone), 1)}, "5 20@8 5@1"},
+		{"one that was planned late", []Change{planned(change("a", 3, 30, InForce), 1), change("b", 2, 40, InForce)}, "5 40@2 30@1"},
 		{"one that came late is of what was before", []Change{early, change("d", 5, 40, InForce)}, "5 40@5"},
 	} {
 		var got []string

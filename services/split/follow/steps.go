@@ -13,7 +13,7 @@ type Step struct {
 	Asked, Since time.Time
 }
 
-// stepsOf are a port's, from change sets in the order of their creation.
+// stepsOf are a port's, from change sets in the order of their plans.
 func stepsOf(changes []Change, port Port, usual int) []Step {
 	type turn struct {
 		Step
@@ -36,7 +36,7 @@ func stepsOf(changes []Change, port Port, usual int) []Step {
 		switch {
 		case t.of == last:
 			last = inForceAt(changes, t.Since)
-		case last == nil || !t.of.Created.Before(last.Created):
+		case last == nil || !t.of.made().Before(last.made()):
 			last = t.of
 		}
 		t.Share = usual
