@@ -63,6 +63,9 @@ func TestWhatBecameOfAChangeSet(t *testing.T) {
 			if got.Outcome != c.outcome || got.By != c.by || !got.Forced.Equal(at(c.forced)) || !got.Ended.Equal(at(c.ended)) {
 				t.Errorf("%+v", got)
 			}
+			if got.Planned.IsZero() != (c.name == "not planned") {
+				t.Errorf("planned %v", got.Planned)
+			}
 		})
 	}
 }

@@ -29,7 +29,7 @@ type Change struct {
 	// Ours: services/split requested it. Author is who did.
 	Ours   bool
 	Author string
-	// Splits are those of all ports, once it is in force.
+	// Splits are those of all ports, once it is in force; without a plan those that were asked for alone.
 	Splits  map[Port]int
 	Outcome Outcome
 	Created time.Time
@@ -102,6 +102,9 @@ func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) P
 	failures := 0
 	for i := range changes {
 		c := &changes[i]
+		if _, asked := c.Splits[port]; c.Planned.IsZero() && !asked {
+			continue
+		}
 		from, to := usual, shareOf(c, port, usual)
 		if before := inForceAt(changes[:i], c.made()); before != nil {
 			from = shareOf(before, port, usual)

@@ -77,7 +77,7 @@ func TestWhatChangeSetsSayOfAPort(t *testing.T) {
 		{name: "one is applied, however long it takes", changes: []Change{change("a", 9, 30, Running)}, share: 5, asked: 1, open: "a"},
 		{name: "a person gave it a share", changes: []Change{change("a", 3, 30, InForce), by(change("b", 1, 50, InForce), "bob")}, share: 50, since: 1, asked: 1, until: 23, held: "bob gave beta 50 % with change set b"},
 		{name: "a person's change set that leaves it as it is says nothing", changes: []Change{change("a", 3, 30, InForce), by(change("b", 1, 30, InForce), "bob")}, share: 30, since: 3, asked: 1},
-		{name: "a person took it off", changes: []Change{change("a", 3, 30, InForce), {ID: "b", Author: "bob", Created: ago(1), Forced: ago(1), Outcome: InForce}}, share: 5, since: 1, asked: 1, until: 23, held: "bob gave beta 5 % with change set b"},
+		{name: "a person took it off", changes: []Change{change("a", 3, 30, InForce), {ID: "b", Author: "bob", Created: ago(1), Planned: ago(1), Forced: ago(1), Outcome: InForce}}, share: 5, since: 1, asked: 1, until: 23, held: "bob gave beta 5 % with change set b"},
 		{name: "a person rolled it back", changes: []Change{change("a", 8, 20, InForce), undone(change("b", 3, 30, Undone), 2)}, share: 20, since: 2, asked: 2, until: 22, held: "ann rolled back change set b"},
 		{name: "two days ago", changes: []Change{undone(change("b", 49, 30, Undone), 48)}, share: 5, since: 48, until: -24, held: "ann rolled back change set b"},
 		{name: "a person aborted it", changes: []Change{aborted(change("a", 2, 30, Failed))}, share: 5, asked: 1, gaveUp: 2, until: 22, held: "ann aborted change set a"},
@@ -88,6 +88,9 @@ func TestWhatChangeSetsSayOfAPort(t *testing.T) {
 		{name: "a draft that waited is in force, not the one that was requested after it", changes: []Change{planned(change("a", 3, 30, InForce), 1), change("b", 2, 40, InForce)}, share: 30, since: 1, asked: 2},
 		{name: "the night's draft waited, and has the share that came meanwhile", changes: []Change{planned(by(change("night", 3, 30, InForce), "nightly"), 1), change("b", 2, 30, InForce)}, share: 30, since: 2, asked: 1},
 		{name: "a proposal that was planned after what is in force is not outdated", changes: []Change{{ID: "a", Ours: true, Created: ago(3), Planned: ago(1), Outcome: Waiting, Splits: map[Port]int{ge1: 30}}, by(change("b", 2, 5, InForce), "bob")}, share: 5, asked: 1, open: "a"},
+		{name: "of another port, and not planned: it says nothing of this one", changes: []Change{change("a", 3, 30, InForce), {ID: "b", Ours: true, Created: ago(0.5), Ended: ago(0.5), Outcome: Failed, Splits: map[Port]int{ge2: 20}}}, share: 30, since: 3, asked: 1},
+		{name: "a draft of another port that waits", changes: []Change{change("a", 3, 30, InForce), {ID: "b", Ours: true, Created: ago(0.5), Outcome: Running, Splits: map[Port]int{ge2: 20}}}, share: 30, since: 3, asked: 1},
+		{name: "of this port, and not planned", changes: []Change{change("a", 3, 30, InForce), change("b", 0.25, 40, Failed)}, share: 30, since: 3, asked: 2, gaveUp: 0.25, until: 0.25, held: "change set b failed"},
 		{name: "a person's change set that failed is his", changes: []Change{by(change("a", 1, 30, Failed), "bob")}, share: 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
