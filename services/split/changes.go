@@ -110,6 +110,8 @@ func outcomeOf(cs *pushv1.ChangeSet, c follow.Change) follow.Outcome {
 		return follow.Undone
 	case s == pushv1.State_STATE_ROLLED_BACK, s == pushv1.State_STATE_FAILED, s == pushv1.State_STATE_ABORTED:
 		return follow.Failed
+	case s == pushv1.State_STATE_SCHEDULED:
+		return follow.Scheduled
 	case changestate.Table[s].Progress == changestate.Waiting:
 		return follow.Waiting
 	}

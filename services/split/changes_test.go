@@ -38,7 +38,8 @@ func TestWhatBecameOfAChangeSet(t *testing.T) {
 		forced, ended int // minutes; 0: not
 	}{
 		{"planned", lived(planned), follow.Waiting, "", 0, 0},
-		{"scheduled", lived(planned, step(pushv1.State_STATE_SCHEDULED, "ann", "")), follow.Waiting, "", 0, 0},
+		{"approved, and nobody applies it", lived(planned, step(pushv1.State_STATE_APPROVED, "ann", "")), follow.Waiting, "", 0, 0},
+		{"scheduled", lived(planned, step(pushv1.State_STATE_SCHEDULED, "ann", "")), follow.Scheduled, "", 0, 0},
 		{"being applied", lived(planned, applying), follow.Running, "", 0, 0},
 		{"in force", lived(planned, applying, verified), follow.InForce, "", 2, 0},
 		{"in force already", lived(step(pushv1.State_STATE_DRAFT, "split", ""), step(pushv1.State_STATE_EMPTY, "push", "")), follow.InForce, "", 1, 0},

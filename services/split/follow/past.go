@@ -12,9 +12,11 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Waiting: nobody has decided on it yet, or the maintenance window is closed. Running: routers are being changed.
-	Waiting Outcome = "waiting"
-	Running Outcome = "running"
+	// Waiting: nobody has decided on it yet. Scheduled: somebody has, and the maintenance window is closed. Running:
+	// routers are being changed.
+	Waiting   Outcome = "waiting"
+	Scheduled Outcome = "scheduled"
+	Running   Outcome = "running"
 	// InForce: routers have it, as far as no later one replaced it.
 	InForce Outcome = "in force"
 	// Undone: a person rolled it back after it was in force.
@@ -115,7 +117,7 @@ func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) P
 		if c.Ours && now.Sub(c.Created) < day {
 			p.Asked = append(p.Asked, c.Created)
 		}
-		if c.Outcome == Waiting && last != nil && c.made().Before(last.made()) {
+		if (c.Outcome == Waiting || c.Outcome == Scheduled) && last != nil && c.made().Before(last.made()) {
 			continue // outdated: it can never be applied
 		}
 		failures = p.take(m, c, to, failures, now)
@@ -127,7 +129,7 @@ func (m Manners) PastOf(changes []Change, port Port, usual int, now time.Time) P
 // take is what one change set that moves the port means for it.
 func (p *Past) take(m Manners, c *Change, to, failures int, now time.Time) int {
 	switch {
-	case c.Outcome == Running, c.Outcome == Waiting && now.Sub(c.Created) < m.Patience:
+	case c.Outcome == Running, c.Outcome == Scheduled, c.Outcome == Waiting && now.Sub(c.Created) < m.Patience:
 		p.Open = c
 	case c.Outcome == Waiting && !c.Ours:
 	case c.Outcome == Waiting:

@@ -69,6 +69,8 @@ func TestWhatChangeSetsSayOfAPort(t *testing.T) {
 		{name: "one that moves another port moves not this one", changes: []Change{change("a", 3, 30, InForce), {ID: "b", Ours: true, Created: ago(1), Forced: ago(1), Outcome: InForce, Splits: map[Port]int{ge1: 30, ge2: 20}}}, share: 30, since: 3, asked: 1},
 		{name: "a proposal waits", changes: []Change{change("a", 2, 30, Waiting)}, share: 5, asked: 1, open: "a"},
 		{name: "and nobody answers for hours", changes: []Change{change("a", 4, 30, Waiting)}, share: 5, asked: 1, gaveUp: 0.001},
+		{name: "one waits for the maintenance window, however long it is closed", changes: []Change{change("a", 9, 30, Scheduled)}, share: 5, asked: 1, open: "a"},
+		{name: "and is outdated meanwhile", changes: []Change{change("a", 9, 30, Scheduled), by(change("b", 1, 5, InForce), "bob")}, share: 5, asked: 1},
 		{name: "a person's waits, too", changes: []Change{by(change("a", 2, 30, Waiting), "bob")}, share: 5, open: "a"},
 		{name: "for hours, too", changes: []Change{by(change("a", 5, 30, Waiting), "bob")}, share: 5},
 		{name: "a proposal that another change set outdated waits for nobody", changes: []Change{change("a", 2, 30, Waiting), by(change("b", 1, 5, InForce), "bob")}, share: 5, asked: 1},
