@@ -40,10 +40,12 @@ type matchKey struct {
 	dscps            string
 	protocol         document.Protocol
 	srcPort, dstPort document.PortRange
+	// Port 0 is a port, and no field is not.
+	anySrcPort, anyDstPort bool
 }
 
 func keyOf(m Match) matchKey {
-	k := matchKey{src: m.Src, dst: m.Dst, dscps: fmt.Sprint(m.DSCPs), protocol: m.Protocol}
+	k := matchKey{src: m.Src, dst: m.Dst, dscps: fmt.Sprint(m.DSCPs), protocol: m.Protocol, anySrcPort: m.SrcPort == nil, anyDstPort: m.DstPort == nil}
 	if m.SrcPort != nil {
 		k.srcPort = *m.SrcPort
 	}

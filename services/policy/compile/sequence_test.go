@@ -110,3 +110,20 @@ func TestCircuitsOfOneLengthAreInTheOrderOfTheirKinds(t *testing.T) {
 		}
 	}
 }
+
+// Port 0 is a port: a match that names it is another one than a match that names none.
+func TestARuleForPort0LosesNoOther(t *testing.T) {
+	named := &document.PortRange{}
+	udp := Match{Protocol: document.UDP}
+	from, to, both := udp, udp, udp
+	from.SrcPort, to.DstPort, both.SrcPort, both.DstPort = named, named, named, named
+	got := numbers(Rule{Class: "both", Match: both}, Rule{Class: "from", Match: from}, Rule{Class: "to", Match: to}, Rule{Class: "udp", Match: udp}, Rule{Class: "again", Match: from})
+	for i, name := range []string{"both", "from", "to", "udp"} {
+		if want := uint32(i+1) * sequenceStep; got[name] != want {
+			t.Errorf("rule %d of %s, want %d", got[name], name, want)
+		}
+	}
+	if got["again"] != 0 {
+		t.Errorf("a second rule for one match: %d", got["again"])
+	}
+}
