@@ -19,7 +19,8 @@ import (
 // traffic goes to which queue and path.
 //
 // Every field's `policy` tag is its name in the file; policies/schema.json
-// describes the same fields for editors, and a test keeps the two alike.
+// describes the same fields for editors, and a test keeps the two alike. A
+// positive one is not 0 in a file: here 0 is a field that is left out.
 type Policy struct {
 	// Name is how commands and change sets call it.
 	Name string `policy:"policy,required" want:"a name of a-z, 0-9 and -, such as hntes-two-queue"`
@@ -69,8 +70,8 @@ type Queue struct {
 	Priority Priority `policy:"priority,required" want:"one of strict-high, high, medium-high, medium-low, low"`
 	// Default marks the queue of packets no rule claims.
 	Default bool `policy:"default" want:"true or false"`
-	// MaxRate is the most of the port's rate the queue may ever use, percent; 0: no limit.
-	MaxRate uint8 `policy:"max_rate" want:"a whole number of percent from 1 to 100"`
+	// MaxRate is the most of the port's rate the queue may ever use, percent; 0: the file names no limit.
+	MaxRate uint8 `policy:"max_rate,positive" want:"a whole number of percent from 1 to 100"`
 	// RED drops at random before the buffer is full (RFC 7567), all packets alike.
 	RED *DropProfile `policy:"red" want:"min:, max: and probability: below it"`
 	// WRED has a drop profile per loss priority, for packets a policer has coloured (paper 002, experiment 4).
@@ -172,7 +173,7 @@ type LSP struct {
 	// MinBandwidth is what every link of the path must have; with Paths, the queue's share of all paths together.
 	MinBandwidth units.Rate `policy:"min_bandwidth" want:"a rate such as 50Mbit/s"`
 	// Paths is the most LSPs that share the flows by weight, a flow on one (papers 000 and 003). Default 1.
-	Paths uint8 `policy:"paths" want:"a whole number from 1 to 16"`
+	Paths uint8 `policy:"paths,positive" want:"a whole number from 1 to 16"`
 }
 
 // MaxPaths is the most LSPs of a rule.
@@ -186,7 +187,7 @@ type ExplicitLSP struct {
 	// Via are the routers of the path in order, ends included.
 	Via []string `policy:"via,required" want:"a list of routers such as [wr, cr, er]"`
 	// Weight is its share of the flows, relative to the other paths'. Default 1.
-	Weight uint8 `policy:"weight" want:"a whole number from 1 to 255"`
+	Weight uint8 `policy:"weight,positive" want:"a whole number from 1 to 255"`
 }
 
 // Share is the weight, with the default.

@@ -14,7 +14,9 @@ import (
 type field struct {
 	name, want string
 	required   bool
-	index      int
+	// positive: 0 would be taken for a field that is left out.
+	positive bool
+	index    int
 }
 
 func fieldsOf(t reflect.Type) []field {
@@ -22,7 +24,7 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("policy"), ",")
-		out = append(out, field{name: name, want: f.Tag.Get("want"), required: options == "required", index: i})
+		out = append(out, field{name: name, want: f.Tag.Get("want"), required: options == "required", positive: options == "positive", index: i})
 	}
 	return out
 }
@@ -150,7 +152,11 @@ func (r *reader) readStruct(node ast.Node, v reflect.Value, path, want string) {
 			continue
 		}
 		seen[name] = true
+		found := len(r.problems)
 		r.read(pair.Value, v.Field(f.index), at(path, name), f.want)
+		if f.positive && v.Field(f.index).IsZero() && len(r.problems) == found {
+			r.problem(at(path, name), fmt.Sprintf("%s: 0 is out of range", at(path, name)), "write "+f.want+", or leave it out")
+		}
 	}
 	for _, f := range fields {
 		if f.required && !seen[f.name] {

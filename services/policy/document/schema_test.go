@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -154,6 +155,44 @@ func TestSchemaAcceptsTheShippedPoliciesAndRefusesAnUnknownField(t *testing.T) {
 	}
 	if err := schema.Validate(instance(t, readShipped(t)+"policer: 1\n")); err == nil {
 		t.Error("the schema takes a field that does not exist")
+	}
+}
+
+// Editors and `millrace policy check` refuse the same. 0 is not the same as a field that is left out.
+func TestSchemaAndReaderTakeTheSameValues(t *testing.T) {
+	schema := compileSchema(t)
+	const text = `policy: NAME
+queues:
+  - {name: be, id: 0, weight: 5, buffer: 5, priority: high, default: true}
+  - {name: bulk, id: 1, weight: 95, buffer: 95, priority: high, max_rate: LIMIT}
+redirect:
+  - {between: [{source: 192.0.2.0/24, destination: 198.51.100.0/24}], queue: bulk, lsps: [{via: [a, b], weight: WEIGHT}, {via: [a, c, b]}]}
+  - {between: [{source: 192.0.2.0/24, destination: 203.0.113.0/24}], queue: bulk, lsp: {min_bandwidth: 1Gbit/s, paths: PATHS}}
+`
+	good := map[string]string{"NAME": "p", "LIMIT": "100", "WEIGHT": "1", "PATHS": "1"}
+	for _, c := range []struct {
+		field, value string
+		taken        bool
+	}{
+		{"NAME", strings.Repeat("p", MaxPolicyName), true}, {"NAME", strings.Repeat("p", MaxPolicyName+1), false},
+		{"LIMIT", "95", true}, {"LIMIT", "0", false}, {"LIMIT", "101", false},
+		{"WEIGHT", "255", true}, {"WEIGHT", "0", false}, {"WEIGHT", "256", false},
+		{"PATHS", "16", true}, {"PATHS", "0", false}, {"PATHS", "17", false},
+	} {
+		file := text
+		for field, value := range good {
+			if field == c.field {
+				value = c.value
+			}
+			file = strings.Replace(file, field, value, 1)
+		}
+		_, problems := Parse("p.yaml", file)
+		if err := Join(problems); (err == nil) != c.taken {
+			t.Errorf("%s %s: the reader says %v", c.field, c.value, err)
+		}
+		if err := schema.Validate(instance(t, file)); (err == nil) != c.taken {
+			t.Errorf("%s %s: the schema says %v", c.field, c.value, err)
+		}
 	}
 }
 
