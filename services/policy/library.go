@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,28 +41,44 @@ func newLibrary(dir string) *library {
 	return l
 }
 
-// all reads every file; two files with one policy name are an error.
-func (l *library) all() (map[string]*document.Policy, []string, error) {
+// content is what the files hold.
+type content struct {
+	policies map[string]*document.Policy
+	// names are those of the policies, in the order of the files.
+	names []string
+	// broken are the errors of files; twice has those of names that several files have.
+	broken []error
+	twice  map[string]error
+}
+
+// all reads every file. What is wrong with one is no matter of the policies in the others: somebody may be writing it.
+func (l *library) all() (content, error) {
 	files, err := fs.Glob(l.files, "*.yaml")
 	if err != nil {
-		return nil, nil, fmt.Errorf("list %s: %w", l.where, err)
+		return content{}, fmt.Errorf("list %s: %w", l.where, err)
 	}
-	byName, in, names := map[string]*document.Policy{}, map[string]string{}, []string{}
+	out, in := content{policies: map[string]*document.Policy{}, twice: map[string]error{}}, map[string]string{}
 	for _, file := range files {
-		text, err := fs.ReadFile(l.files, file)
+		p, err := l.read(file)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read policy %s: %w", file, err)
-		}
-		p, err := l.parse(file, string(text))
-		if err != nil {
-			return nil, nil, err
+			out.broken = append(out.broken, err)
+			continue
 		}
 		if other, twice := in[p.Name]; twice {
-			return nil, nil, fmt.Errorf("%s and %s are both policy %s; rename one", other, file, p.Name)
+			out.twice[p.Name] = fmt.Errorf("%s and %s are both policy %s; rename one", other, file, p.Name)
+			continue
 		}
-		byName[p.Name], in[p.Name], names = p, file, append(names, p.Name)
+		out.policies[p.Name], in[p.Name], out.names = p, file, append(out.names, p.Name)
 	}
-	return byName, names, nil
+	return out, nil
+}
+
+func (l *library) read(file string) (*document.Policy, error) {
+	text, err := fs.ReadFile(l.files, file)
+	if err != nil {
+		return nil, fmt.Errorf("read policy %s: %w", file, err)
+	}
+	return l.parse(file, string(text))
 }
 
 func (l *library) parse(file, text string) (*document.Policy, error) {
@@ -77,19 +95,31 @@ func (l *library) parse(file, text string) (*document.Policy, error) {
 	return p, nil
 }
 
+// names lists the policies, if nothing is wrong with any file.
 func (l *library) names() ([]string, error) {
-	_, names, err := l.all()
-	return names, err
-}
-
-func (l *library) get(name string) (*document.Policy, error) {
-	byName, names, err := l.all()
+	all, err := l.all()
 	if err != nil {
 		return nil, err
 	}
-	p, ok := byName[name]
-	if !ok {
-		return nil, fmt.Errorf("%w %q in %s; there is %s", errNoPolicy, name, l.where, strings.Join(names, ", "))
+	for _, name := range slices.Sorted(maps.Keys(all.twice)) {
+		all.broken = append(all.broken, all.twice[name])
+	}
+	return all.names, errors.Join(all.broken...)
+}
+
+func (l *library) get(name string) (*document.Policy, error) {
+	all, err := l.all()
+	if err != nil {
+		return nil, err
+	}
+	p, ok := all.policies[name]
+	switch {
+	case all.twice[name] != nil:
+		return nil, all.twice[name]
+	case !ok && len(all.broken) > 0: // it may be in one of these files
+		return nil, errors.Join(all.broken...)
+	case !ok:
+		return nil, fmt.Errorf("%w %q in %s; there is %s", errNoPolicy, name, l.where, strings.Join(all.names, ", "))
 	}
 	return p, nil
 }

@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace/policies"
@@ -47,6 +49,34 @@ func TestLibraryParsesEachTextOnce(t *testing.T) {
 	}
 	if p, err := l.get(name); err == nil {
 		t.Errorf("a file that was removed left %v in use", p)
+	}
+}
+
+// A file with errors, or a name that two files have, keeps its own policy from being planned, and a process from its
+// start.
+func TestAnotherFileWithErrorsKeepsNoPolicyFromItsPlan(t *testing.T) {
+	text, err := policies.Files.ReadFile("hntes-two-queue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) string {
+		return strings.Replace(string(text), "policy: hntes-two-queue", "policy: "+name, 1)
+	}
+	dir := t.TempDir()
+	for file, text := range map[string]string{"a": named("good"), "b": "policy: draft\nqueues: [", "c": named("twice"), "d": named("twice")} {
+		if err := os.WriteFile(filepath.Join(dir, file+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLibrary(dir)
+	for name, want := range map[string]string{"good": "", "twice": "c.yaml and d.yaml are both policy twice", "draft": "b.yaml:2:"} {
+		p, err := l.get(name)
+		if (want == "") != (err == nil && p.Name == name) || err != nil && (errors.Is(err, errNoPolicy) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	if _, err := l.names(); err == nil || !strings.Contains(err.Error(), "b.yaml:2:") || !strings.Contains(err.Error(), "both policy twice") {
+		t.Errorf("a start says %v", err)
 	}
 }
 
