@@ -128,6 +128,28 @@ func TestThePolicySaysWhatIsDone(t *testing.T) {
 	}
 }
 
+// An exception by a wrong name is listed: the policy's word for all ports is followed on the one that was meant.
+func TestAnExceptionForAPortWithoutQueuesIsNamed(t *testing.T) {
+	n := newNeighbours()
+	n.split.Except = []*policyv1.PortFollow{{Router: "wr", Interface: "ge-1.0", Follow: "off"}, {Router: "er", Interface: "ge-1", Follow: "propose"}, {Router: "wr", Interface: "ge-2", Follow: "off"}}
+	r := newRig(t, n, store(t))
+	for range 2 {
+		s := r.decides(t)
+		var got []string
+		for _, p := range s.GetPorts() {
+			got = append(got, p.GetRouter()+" "+p.GetInterface()+" "+p.GetFollow()+" "+p.GetRule())
+			if p.GetRule() == string(noQueues) && !strings.Contains(p.GetWhy(), "split.except names it") {
+				t.Errorf("%v", p)
+			}
+		}
+		if diff := cmp.Diff(got, []string{"er ge-1 propose no-queues", "wr ge-1 apply raise-now", "wr ge-1.0 off no-queues", "wr ge-2 off keep"}); diff != "" {
+			t.Error(diff)
+		}
+		n.changes = n.changes[len(n.changes)-1:] // nothing waits
+		r.change(later(30 * time.Second))
+	}
+}
+
 func TestPortsOfBothKindsAreTwoChangeSets(t *testing.T) {
 	n := newNeighbours()
 	n.ports = []string{"ge-1", "ge-2", "ge-3"}

@@ -151,7 +151,28 @@ func (c *Component) decide(ctx context.Context, now time.Time, h history, plan *
 			delete(c.followers, port)
 		}
 	}
+	out.Ports = append(out.Ports, excepted(of, seen, law)...)
+	slices.SortStableFunc(out.Ports, func(a, b *splitv1.Port) int {
+		return cmp.Or(cmp.Compare(a.GetRouter(), b.GetRouter()), cmp.Compare(a.GetInterface(), b.GetInterface()))
+	})
 	return moves, nil
+}
+
+// noQueues is the rule of a port that the policy excepts, and gives no queues.
+const noQueues split.Rule = "no-queues"
+
+// excepted are the exceptions that are for no port of the plan: with a name that is written wrongly, the policy's word
+// for all others is followed on the port that was meant.
+func excepted(of *policyv1.Split, seen map[follow.Port]bool, l split.Law) (out []*splitv1.Port) {
+	for _, e := range of.GetExcept() {
+		if !seen[follow.Port{Router: e.GetRouter(), Interface: e.GetInterface()}] {
+			out = append(out, &splitv1.Port{
+				Router: e.GetRouter(), Interface: e.GetInterface(), Follow: e.GetFollow(), Budget: uint32(l.Moves), Rule: string(noQueues),
+				Why: "split.except names it, and the plan gives it no queues; `millrace policy plan` shows the names of ports that have some",
+			})
+		}
+	}
+	return out
 }
 
 func (c *Component) follower(port follow.Port) *follower {
@@ -242,6 +263,8 @@ func (c *Component) announce(ctx context.Context, s *splitv1.StatusResponse) {
 		rule := split.Rule(p.GetRule())
 		subject := p.GetRouter() + " " + p.GetInterface()
 		switch {
+		case rule == noQueues:
+			continue
 		case rule == f.said:
 		case rule == follow.Held:
 			c.events.Publish(ctx, events.SplitHeld, subject, fmt.Sprintf("Beta on %s should be guaranteed %d %%: %s.", subject, p.GetShould(), p.GetWhy()))

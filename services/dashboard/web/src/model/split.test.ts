@@ -7,8 +7,10 @@ const port = (rule: string, share = 5, should = 5) => create(PortSchema, { rule,
 
 test("a port that is left alone is bad, one that waits is waiting, one that moves is busy", () => {
   expect(
-    ["held", "frozen", "unread", "open", "wait-low", "raise-now", "lower", "keep", "off"].map((r) => toneOf(port(r))),
-  ).toEqual(["bad", "bad", "bad", "waiting", "waiting", "busy", "busy", "good", "good"]);
+    ["held", "frozen", "unread", "no-queues", "open", "wait-low", "raise-now", "lower", "keep", "off"].map((r) =>
+      toneOf(port(r)),
+    ),
+  ).toEqual(["bad", "bad", "bad", "bad", "waiting", "waiting", "busy", "busy", "good", "good"]);
 });
 
 test("ports that should move furthest come first, and the list itself stays as it is", () => {

@@ -4,7 +4,7 @@ import type { Tone } from "./changes";
 
 const waits = new Set(["open", "busy", "wait-budget", "wait-interval", "wait-low"]);
 const moves = new Set(["raise-now", "raise-ahead", "lower"]);
-const stuck = new Set(["held", "frozen", "unread", "at-limit"]);
+const stuck = new Set(["held", "frozen", "unread", "at-limit", "no-queues"]);
 
 /** How a port stands, by the rule that decided. */
 export function toneOf(p: Port): Tone {
