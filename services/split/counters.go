@@ -41,6 +41,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+func newer(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // add appends the readings of a series, if it is of a queue that Millrace configured.
 func (c counters) add(series *flowv1.TelemetrySeries) {
 	counter, ok := portcounters.Parse(series.GetPath())

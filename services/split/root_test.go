@@ -90,6 +90,35 @@ func TestDaysOfCountersAreReadOnce(t *testing.T) {
 	}
 }
 
+// A port that is down for hours has its router's counters read no further back than another: they are of all ports,
+// twice a minute. When it is back it is decided on after five minutes, as after a restart.
+func TestAPortWithoutCountersHasNoDaysReadAgain(t *testing.T) {
+	n := newNeighbours()
+	back := noon.Add(3 * time.Hour)
+	n.quiet = map[string][2]time.Time{"ge-2": {noon, back}}
+	r := newRig(t, n, store(t))
+	r.decides(t)
+	for _, after := range []time.Duration{30 * time.Second, 20 * time.Minute, time.Hour, time.Hour} {
+		asked := len(n.asked)
+		r.change(later(after))
+		s := r.decides(t)
+		if from := n.asked[asked].GetFrom().AsTime(); from.Before(n.now.Add(-after - 11*time.Minute)) {
+			t.Errorf("%v after the round before, counters were read from %v on, %v ago", after, from, n.now.Sub(from))
+		}
+		if p := portOf(t, s, "ge-1"); p.GetRule() == string(follow.Unread) || n.now.Sub(p.GetSampled().AsTime()) > time.Minute {
+			t.Errorf("the other port: %v", p)
+		}
+	}
+	r.change(func(n *neighbours) { n.now = back })
+	for range 20 {
+		r.change(later(30 * time.Second))
+		p, steady := portOf(t, r.decides(t), "ge-2"), r.n.now.Sub(back)
+		if (p.GetRule() == string(follow.Unread)) != (steady < 6*time.Minute) {
+			t.Errorf("%v after its counters came back: %v", steady, p)
+		}
+	}
+}
+
 func TestThePolicySaysWhatIsDone(t *testing.T) {
 	for _, c := range []struct {
 		name    string

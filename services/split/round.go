@@ -124,7 +124,8 @@ func (c *Component) decide(ctx context.Context, now time.Time, h history, plan *
 	law := c.cfg.Law.within(int(of.GetMin()), int(of.GetMax()))
 	seen := map[follow.Port]bool{}
 	for _, router := range plan.GetPlans() {
-		read, err := c.read(ctx, router.GetRouter(), c.since(now, router), now)
+		from := c.since(now, router)
+		read, err := c.read(ctx, router.GetRouter(), from, now)
 		if err != nil {
 			return nil, err
 		}
@@ -133,10 +134,11 @@ func (c *Component) decide(ctx context.Context, now time.Time, h history, plan *
 			seen[port] = true
 			f := c.follower(port)
 			queues := read[port.Interface]
+			alpha, beta := queues[of.GetAlpha()], queues[of.GetBeta()]
 			in := follow.Input{
 				Now: now, Mode: modeOf(of, port), Stale: c.cfg.Stale, Busy: h.busy, Frozen: cmp.Or(frozen[""], frozen[port.Router]),
 				Past:    c.cfg.manners().PastOf(h.changes, port, usual(router, of.GetBeta()), now),
-				Samples: split.Samples(float64(at.GetSpeed()), queues[of.GetAlpha()], queues[of.GetBeta()], c.cfg.Step, c.cfg.Stale, f.Newest.At),
+				Samples: split.Samples(float64(at.GetSpeed()), alpha, beta, c.cfg.Step, c.cfg.Stale, c.after(f, from, alpha, beta)),
 			}
 			var v follow.Verdict
 			f.Follower, v = f.Next(law, in)
@@ -183,25 +185,45 @@ func (c *Component) follower(port follow.Port) *follower {
 }
 
 // since is from when on counters are read: a while before the oldest sample that a port of the router had last, so that
-// the counters at its end are known; for a port that is new the days that the configuration says.
+// the counters at its end are known; for a port that is new the days that the configuration says. A port that is a
+// while behind the others, such as one that is down, does not have days of theirs read in each round.
 func (c *Component) since(now time.Time, router *policyv1.RouterPlan) time.Time {
-	longest, back := now.Add(-time.Duration(c.cfg.Days)*24*time.Hour), max(c.cfg.Stale, split.Steady)
-	from := now
+	longest, back := now.Add(-time.Duration(c.cfg.Days)*24*time.Hour), c.back()
+	var last []time.Time
+	newest := time.Time{}
 	for _, at := range router.GetPorts() {
 		f := c.followers[follow.Port{Router: router.GetRouter(), Interface: at.GetInterface()}]
 		if f == nil {
 			return longest
 		}
-		if !f.Newest.At.IsZero() {
-			from = earlier(from, f.Newest.At.Add(-back))
-		} else {
-			from = earlier(from, now.Add(-back))
+		if sampled := f.Newest.At; !sampled.IsZero() {
+			last = append(last, sampled)
+			newest = newer(newest, sampled)
 		}
 	}
-	if from.Before(longest) {
-		return longest
+	from := now.Add(-back)
+	for _, sampled := range last {
+		from = earlier(from, newer(sampled.Add(-back), newest.Add(-2*back)))
 	}
-	return from
+	return newer(from, longest)
+}
+
+// back is what of counters is read before the newest sample.
+func (c *Component) back() time.Duration { return max(c.cfg.Stale, split.Steady) }
+
+// after is from when on samples of a port are new. Of one whose last sample lies before what was read nobody knows
+// whether its counters went back meanwhile: it is believed as late as if they had.
+func (c *Component) after(f *follower, from time.Time, queues ...split.Counters) time.Time {
+	if f.Newest.At.IsZero() || !f.Newest.At.Add(-c.back()).Before(from) {
+		return f.Newest.At
+	}
+	first := from
+	for _, q := range queues {
+		if len(q.Octets) > 0 {
+			first = newer(first, q.Octets[0].At)
+		}
+	}
+	return first.Add(split.Steady)
 }
 
 // frozen has the freezes by router; that of all has an empty name.

@@ -55,6 +55,8 @@ type neighbours struct {
 	asked  []*flowv1.TelemetryRequest
 	plans  []*policyv1.PlanRequest
 	silent bool
+	// quiet are ports that have no counters between two times.
+	quiet map[string][2]time.Time
 	// planning is called while a plan is made.
 	planning func()
 }
@@ -140,6 +142,9 @@ func (n *neighbours) Telemetry(_ context.Context, r *connect.Request[flowv1.Tele
 		for queue, rate := range map[string]float64{"alpha": 10e9 - beta, "beta": beta} {
 			s := &flowv1.TelemetrySeries{Path: "/qos/interfaces/interface[interface-id=" + port + "]/output/queues/queue[name=te-" + queue + "]/state/transmit-octets"}
 			for at := noon.Add(-2 * time.Hour); !at.After(n.now); at = at.Add(10 * time.Second) {
+				if q := n.quiet[port]; at.After(q[0]) && at.Before(q[1]) {
+					continue
+				}
 				if !at.Before(r.Msg.GetFrom().AsTime()) && at.Before(r.Msg.GetTo().AsTime()) {
 					s.Points = append(s.Points, &flowv1.TelemetryPoint{Time: timestamppb.New(at), Value: uint64(at.Sub(noon.Add(-24*time.Hour)).Seconds() * rate / 8)})
 				}
