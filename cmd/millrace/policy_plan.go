@@ -60,16 +60,21 @@ func (f planFlags) run(cmd *cobra.Command, policy string) error {
 	if err != nil {
 		return err
 	}
-	if f.router != "" && len(r.GetPlans()) == 0 && !wantJSON(cmd) {
+	return f.print(cmd, policy, r)
+}
+
+func (f planFlags) print(cmd *cobra.Command, policy string, r *policyv1.PlanResponse) error {
+	absent := slices.Contains(r.GetAbsent(), f.router) // which is printed below
+	if f.router != "" && len(r.GetPlans()) == 0 && !absent && !wantJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "router %s has no part in policy %s\n", f.router, policy)
 	}
 	switch {
 	case wantJSON(cmd):
 		return printJSON(cmd, r)
 	case f.render != "":
-		printRendered(cmd.OutOrStdout(), r)
+		printRendered(cmd.OutOrStdout(), r, f.router)
 	default:
-		printPlans(cmd.OutOrStdout(), r, f.entries)
+		printPlans(cmd.OutOrStdout(), r, f)
 	}
 	return nil
 }

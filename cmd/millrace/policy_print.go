@@ -12,21 +12,27 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-func printPlans(out io.Writer, r *policyv1.PlanResponse, showEntries bool) {
+func printPlans(out io.Writer, r *policyv1.PlanResponse, f planFlags) {
 	for _, p := range r.GetPlans() {
 		printPlan(out, p)
-		if showEntries {
+		if f.entries {
 			printEntries(out, p)
 		}
 	}
-	if len(r.GetPlans()) == 0 {
+	if len(r.GetPlans())+len(r.GetAbsent()) == 0 && f.router == "" {
 		fmt.Fprintln(out, "no router has a part in this policy: it has no classes, and no pair or circuit is redirected")
 	}
-	printSkipped(out, r, "")
+	printSkipped(out, r, f.router, "")
 }
 
-// printSkipped lists the pairs and circuits left out, behind the comment sign of the rendering.
-func printSkipped(out io.Writer, r *policyv1.PlanResponse, comment string) {
+// printSkipped lists the routers, pairs and circuits left out, behind the comment sign of the rendering. Of routers it
+// is the one that was asked for, if one was.
+func printSkipped(out io.Writer, r *policyv1.PlanResponse, router, comment string) {
+	for _, name := range r.GetAbsent() {
+		if router == "" || router == name {
+			fmt.Fprintf(out, "%sleft out: router %s, because it is not in the topology\n", comment, name)
+		}
+	}
 	for _, s := range r.GetSkipped() {
 		fmt.Fprintf(out, "%sleft out: pair %s, because %s\n", comment, s.GetPair(), s.GetReason())
 	}
@@ -35,11 +41,11 @@ func printSkipped(out io.Writer, r *policyv1.PlanResponse, comment string) {
 	}
 }
 
-func printRendered(out io.Writer, r *policyv1.PlanResponse) {
+func printRendered(out io.Writer, r *policyv1.PlanResponse, router string) {
 	for _, p := range r.GetPlans() {
 		fmt.Fprint(out, p.GetRendered())
 	}
-	printSkipped(out, r, "# ")
+	printSkipped(out, r, router, "# ")
 }
 
 func printEntries(out io.Writer, p *policyv1.RouterPlan) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 )
 
 // runPolicy prints errors as main does.
@@ -75,6 +77,43 @@ func TestPlansNeedNoControlPlane(t *testing.T) {
 			for _, want := range c.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("%q is missing in:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// What is printed where there is no plan is true of the router that was asked for, and of those that are not known.
+func TestWhyARouterHasNoPlan(t *testing.T) {
+	const everybody, nothing = "no router has a part in this policy", "router wr has no part in policy p"
+	absent := &policyv1.PlanResponse{Absent: []string{"er", "wr"}}
+	for name, c := range map[string]struct {
+		flags     planFlags
+		plan      *policyv1.PlanResponse
+		want, not []string
+	}{
+		"no router has a part":              {planFlags{}, &policyv1.PlanResponse{}, []string{everybody}, nil},
+		"the router has none":               {planFlags{router: "wr"}, &policyv1.PlanResponse{}, []string{nothing}, []string{everybody}},
+		"the router is not in the topology": {planFlags{router: "wr"}, absent, []string{"left out: router wr, because it is not in the topology"}, []string{everybody, nothing, "router er"}},
+		"two routers are not":               {planFlags{}, absent, []string{"left out: router er", "left out: router wr"}, []string{everybody}},
+		"two are not, rendered":             {planFlags{render: "junos"}, absent, []string{"# left out: router er", "# left out: router wr"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			cmd := policyPlanCommand()
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			if err := c.flags.print(cmd, "p", c.plan); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%q is missing in:\n%s", want, out.String())
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(out.String(), not) {
+					t.Errorf("%q is not true:\n%s", not, out.String())
 				}
 			}
 		})
