@@ -1,6 +1,10 @@
 package compile
 
-import "github.com/millrace/millrace/services/policy/document"
+import (
+	"net/netip"
+
+	"github.com/millrace/millrace/services/policy/document"
+)
 
 // Compile makes the plans. An error means that the policy does not fit this
 // network, whatever the pairs.
@@ -8,17 +12,34 @@ func Compile(in Input) (Result, error) {
 	c := newCompiler(in)
 	c.schedulePorts()
 	c.mapCircuits() // before the pairs: of two rules with one match the first stays
-	for _, pair := range sortedPairs(in.Pairs) {
-		if why := c.steer(pair); why != "" {
-			c.skip(pair, why)
-		}
-	}
+	c.steerPairs()
 	for _, r := range in.Routers {
 		c.planClasses(r)
 		c.planPolicers(r)
 	}
 	c.checkProfiles()
 	return c.result()
+}
+
+// steerPairs plans each pair by the first rule of the file that finds a way. What a later one has for the same packets
+// would be LSPs that no rule leads to, and rules where the packets never come.
+func (c *compiler) steerPairs() {
+	type entry struct {
+		src, dst netip.Prefix
+		ingress  string
+	}
+	planned := map[entry]bool{}
+	for _, pair := range sortedPairs(c.in.Pairs) {
+		at := entry{pair.Src, pair.Dst, pair.Ingress}
+		if planned[at] && pair.Unmapped == "" {
+			continue
+		}
+		if why := c.steer(pair); why != "" {
+			c.skip(pair, why)
+			continue
+		}
+		planned[at] = true
+	}
 }
 
 type compiler struct {

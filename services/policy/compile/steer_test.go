@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/compile"
@@ -173,5 +174,39 @@ func TestMinimumBandwidthAtItsBounds(t *testing.T) {
 				t.Errorf("error %v, want none: %v", err, c.ok)
 			}
 		})
+	}
+}
+
+// Of two rules for one pair the first in the file decides: no router has an LSP, queues or rules for the second.
+func TestTheSecondRuleForAPairMakesNothing(t *testing.T) {
+	in := policytest.Read(t, "hntes-redirect")
+	direct := slices.IndexFunc(in.Links, func(l compile.Link) bool { return l.From == "wr" && l.To == "er" })
+	er := slices.IndexFunc(in.Routers, func(r compile.Router) bool { return r.Name == "er" })
+	second := compile.Demand{From: "wr", To: "er", LSP: document.LSP{MinBandwidth: 1}}
+	in.Policy.Redirect = append(in.Policy.Redirect, document.Redirect{Queue: in.Policy.Redirect[0].Queue, LSP: &second.LSP})
+	in.Paths[second] = compile.Path{Nodes: []string{"wr", "er"}, Links: []string{in.Links[direct].ID}, Segments: []netip.Addr{in.Routers[er].Loopback}}
+	first := in.Pairs[slices.IndexFunc(in.Pairs, func(p compile.Pair) bool { return p.Ingress == "wr" && p.Egress == "er" && p.Unmapped == "" })]
+	again := first
+	again.ID, again.Redirect = "again", 1
+	compiled := func(pairs ...compile.Pair) compile.Result {
+		in.Pairs = pairs
+		out, err := compile.Compile(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if diff := cmp.Diff(compiled(first, again).Plans, compiled(first).Plans, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+		t.Errorf("with the second rule (-) and without (+):\n%s", diff)
+	}
+	lost := first
+	lost.Unmapped = "its exporter is not known"
+	if got := compiled(lost, again); len(got.Skipped) != 1 || len(got.Plans) == 0 {
+		t.Errorf("where the first rule leaves the pair out, the second has %d plans; left out %v", len(got.Plans), got.Skipped)
+	}
+	lost = again
+	lost.Unmapped = "no tag of its flows"
+	if got := compiled(first, lost); len(got.Skipped) != 1 || got.Skipped[0].Pair != "again" {
+		t.Errorf("left out %v", got.Skipped)
 	}
 }
