@@ -37,6 +37,6 @@ func (c Configuration) Validate() error {
 	return nil
 }
 
-// silence is how long a stream may bring nothing before it counts as broken: interfaces always have
+// silence is how long a stream may bring no counters before it counts as broken: interfaces always have
 // counters, so samples always come.
 func (c Configuration) silence() time.Duration { return 3*c.Interval + 5*time.Second }

@@ -21,7 +21,7 @@ const (
 // gatherer puts what a stream brings within a moment into one message.
 type gatherer struct {
 	publish func(context.Context, []*telemetryv1.Counter) error
-	// silence is how long the stream may bring nothing.
+	// silence is how long the stream may bring no counters.
 	silence time.Duration
 	// hurry ends the wait of a message that the timer sends.
 	hurry context.CancelFunc
@@ -48,10 +48,14 @@ func gather(ctx context.Context, silence time.Duration, publish func(context.Con
 	return g
 }
 
-// add takes the counters of a notification, of which there may be none. It waits while the bus has no room.
+// add takes the counters of a notification, of which there may be none: that is as good as no notification. It waits
+// while the bus has no room.
 func (g *gatherer) add(ctx context.Context, counters []*telemetryv1.Counter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(counters) == 0 {
+		return nil
+	}
 	g.watchdog.Reset(g.silence)
 	if len(g.counters) == 0 {
 		g.timer.Reset(linger)

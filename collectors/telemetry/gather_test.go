@@ -125,3 +125,33 @@ func TestABusWithoutRoomIsNoSilence(t *testing.T) {
 		_ = g.end(t.Context()) // nothing is left
 	})
 }
+
+// A router whose updates have no counters, such as one that sends names of queues and no more, is silent: its
+// stream never ends, and no event would be raised otherwise.
+func TestUpdatesWithoutCountersAreSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m messages
+		failed, began := make(chan error, 1), time.Now()
+		g := gather(t.Context(), 10*time.Second, m.publish, func(err error) { failed <- err })
+		for second := range 60 {
+			n := 0
+			if second == 5 {
+				n = 3
+			}
+			if err := g.add(t.Context(), make([]*telemetryv1.Counter, n)); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-failed:
+				if took := time.Since(began); !errors.Is(err, errSilent) || took < 15*time.Second || took > 16*time.Second {
+					t.Errorf("%v after %v, want %v 10s after the counters", err, took, errSilent)
+				}
+				_ = g.end(t.Context()) // nothing is left
+				return
+			case <-time.After(time.Second):
+			}
+		}
+		_ = g.end(t.Context()) // nothing is left
+		t.Error("nobody was told that no counters come")
+	})
+}

@@ -47,7 +47,7 @@ type Component struct {
 	events   *events.Publisher
 	watchers []*watcher
 	loops    lifecycle.Loops
-	// silence is how long a stream may bring nothing.
+	// silence is how long a stream may bring no counters.
 	silence time.Duration
 	// pause is how long what etcd did not take is not recorded again.
 	pause time.Duration

@@ -96,7 +96,7 @@ func refused(err error) bool {
 	return false
 }
 
-var errSilent = errors.New("the stream brings nothing any more")
+var errSilent = errors.New("the stream brings no counters")
 
 func silent(silence time.Duration) error { return fmt.Errorf("%w for %s", errSilent, silence) }
 
