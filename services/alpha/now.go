@@ -83,6 +83,9 @@ func (c *Component) adopt(ctx context.Context, g *going) error {
 	if c.over(m) {
 		return nil // nobody has swept it
 	}
+	if m.GetBegan().AsTime().Equal(g.unanswered) {
+		return nil // written from here, and etcd's answer did not come: nobody has raised the alarm
+	}
 	stored, err := pairFromProto(m.GetPair())
 	if err != nil {
 		return fmt.Errorf("stored pair %s: %w", m.GetPair().GetId(), err)
@@ -166,6 +169,8 @@ func (c *Component) storeNow(ctx context.Context, g *going, force *force) error 
 	if err != nil {
 		if errors.Is(err, state.ErrConflict) {
 			c.watch.lost(g.pair.Key)
+		} else {
+			c.watch.unsaid(*g)
 		}
 		return err
 	}

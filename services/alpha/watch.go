@@ -47,6 +47,8 @@ type going struct {
 	stored   *alphav1.AlphaNow
 	revision int64
 	written  time.Time
+	// unanswered is when the pair began that etcd did not say it has, and may have: its alarm is still to be raised.
+	unanswered time.Time
 	// requested: a change set was requested for it. withheld is how often that was not done.
 	requested bool
 	withheld  int
@@ -159,7 +161,16 @@ func (w *watch) stored(g going) {
 		return
 	}
 	now.dirty = !now.pair.Last.Equal(g.pair.Last)
-	now.stored, now.revision, now.written = g.stored, g.revision, g.written
+	now.stored, now.revision, now.written, now.unanswered = g.stored, g.revision, g.written, time.Time{}
+}
+
+// unsaid notes a new pair that was to be stored, and of which etcd did not say that it has it.
+func (w *watch) unsaid(g going) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := w.going[g.pair.Key]; now != nil && g.stored.GetState() == alphav1.NowState_NOW_STATE_UNSPECIFIED {
+		now.unanswered = g.pair.Began
+	}
 }
 
 // join adds what was found of a pair before to what is found now, and returns both.

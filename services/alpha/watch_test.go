@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,6 +209,28 @@ func TestAnAlarmThatIsStoredLateIsRaised(t *testing.T) {
 	r.heard(t, "alpha-over")
 	if n := len(r.c.watch.going); n != 0 {
 		t.Errorf("%d pairs are remembered after the end", n)
+	}
+}
+
+// TestAnAlarmThatIsAnsweredTooLateIsRaised: etcd has written the pair, and its answer did not come. No other replica
+// has raised the alarm.
+func TestAnAlarmThatIsAnsweredTooLateIsRaised(t *testing.T) {
+	var lost atomic.Bool
+	lost.Store(true)
+	l := newLiveOn(t, nil, etcd(t).WithFaults(func(key string, value []byte) state.Fault {
+		if strings.HasPrefix(key, keyNow) && value != nil && lost.CompareAndSwap(true, false) {
+			return state.AnswerLost
+		}
+		return state.None
+	}))
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	l.heard(t, "alpha-unidentified")
+	l.clock.set(l.clock.now().Add(refresh))
+	l.send(t, part("10.2.0.9", 20*time.Second, 1e9))
+	l.shows(t, "unidentified 10.2.0.0/24 3000000000")
+	l.raised(t, "alpha-unidentified")
+	if m := l.alphaNow(t).GetPairs()[0]; m.GetRouter() != "wr" || !m.GetBegan().AsTime().Equal(noon.Add(time.Minute)) {
+		t.Errorf("got %v", m)
 	}
 }
 
