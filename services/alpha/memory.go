@@ -94,10 +94,22 @@ func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1
 		}
 	}
 	var err error
-	if after.revision, err = m.store.Put(ctx, keyCurrent, before.revision, after.generation); err != nil {
+	after.revision, err = m.store.Put(ctx, keyCurrent, before.revision, after.generation)
+	if err != nil && !m.written(ctx, &after) {
 		return before, err
 	}
-	return after, m.sweep(ctx, after)
+	return after, nil
+}
+
+// written reports whether r is in force although etcd did not say so, and since which revision: an answer that is late
+// says nothing about the write.
+func (m memory) written(ctx context.Context, r *remembered) bool {
+	now, err := m.current(ctx)
+	if err != nil || now.generation.GetId() != r.generation.GetId() {
+		return false
+	}
+	r.revision = now.revision
+	return true
 }
 
 // withFormer gives pairs what a newer process has added to those of before.

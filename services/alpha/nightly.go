@@ -193,6 +193,9 @@ func (c *Component) remember(ctx context.Context, o order, before remembered, ol
 	if err != nil {
 		return before, fmt.Errorf("store %d pairs: %w", len(r.Pairs), err)
 	}
+	if err := c.memory().sweep(ctx, after); err != nil { // the pairs are in force all the same
+		c.deps.Log.WarnContext(ctx, "pairs that are not in force any more are still stored; the next run that changes pairs removes them", "error", err)
+	}
 	c.metrics.pairs.Set(float64(len(r.Pairs)))
 	c.metrics.changes.WithLabelValues("added").Add(float64(len(r.Added)))
 	c.metrics.changes.WithLabelValues("refreshed").Add(float64(len(r.Refreshed)))

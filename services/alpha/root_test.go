@@ -3,6 +3,7 @@ package alpha
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -329,6 +330,47 @@ func TestASweepLeavesWhatAnotherReplicaIsWriting(t *testing.T) {
 	}
 	if left, err := m.list(t.Context(), "interrupted"); err != nil || len(left) != 0 {
 		t.Errorf("%d left by an interrupted run (%v), want none", len(left), err)
+	}
+}
+
+// TestARunWhosePairsAreInForceHasNotFailed: etcd has put them in force, and its answer did not come, or what they
+// replaced stays a while longer.
+func TestARunWhosePairsAreInForceHasNotFailed(t *testing.T) {
+	for name, broken := range map[string]func(key string, write bool) state.Fault{
+		"the answer is lost": func(key string, write bool) state.Fault {
+			if key == keyCurrent && write {
+				return state.AnswerLost
+			}
+			return state.None
+		},
+		"nothing is swept": func(key string, write bool) state.Fault {
+			if key == keyPairs && !write {
+				return state.Refused
+			}
+			return state.None
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var once atomic.Bool
+			r := newRigOn(t, DefaultConfiguration(), etcd(t).WithFaults(func(key string, value []byte) state.Fault {
+				fault := broken(key, value != nil)
+				if fault == state.None || !once.CompareAndSwap(false, true) {
+					return state.None
+				}
+				return fault
+			}))
+			r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+			out := r.nightly(t, nightlyRun())
+			if len(out.GetAdded()) != 1 || out.GetChangeId() != "change-1" || len(r.list(t)) != 1 || !once.Load() {
+				t.Errorf("added %v, change set %q, in force %v", endsOf(out.GetAdded()), out.GetChangeId(), endsOf(r.list(t)))
+			}
+			r.heard(t, "pair-found")
+			r.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
+			r.nightly(t, nightlyRun())
+			if all, err := r.c.deps.State.Keys(t.Context(), keyPairs); err != nil || len(all) != 2 {
+				t.Errorf("%d pairs are stored after the next run (%v), want the two in force", len(all), err)
+			}
+		})
 	}
 }
 
