@@ -205,3 +205,29 @@ func TestTheGateIsBeforeCircuits(t *testing.T) {
 		t.Errorf("refused %v, within circuits %v, added %v", out.GetRefused(), inCircuits(out), endsOf(out.GetAdded()))
 	}
 }
+
+// TestADayIsNotJudgedWithoutItsCircuits: it is judged once, and alpha flows within circuits would count for good.
+func TestADayIsNotJudgedWithoutItsCircuits(t *testing.T) {
+	r := newRig(t, nil)
+	r.c.deps.FlowStore = silent{&counted{r.c.deps.FlowStore, map[time.Time]int{}}}
+	m, _, err := r.c.judged(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Until = timestamppb.New(midnight(noon))
+	if _, err := r.c.deps.State.Put(t.Context(), keyEffectiveness, 0, m); err != nil {
+		t.Fatal(err)
+	}
+	r.now = midnight(noon).Add(day + 6*time.Hour)
+	r.bookings.list = []*circuitsv1.Circuit{booked("c1", "wr", "10.1.0.0/24", "10.2.0.0/24", active)}
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.flow(wr, "10.1.0.5", "10.3.0.9", noon, 3e9)
+	r.bookings.down = true
+	if _, err := r.client.Effectiveness(t.Context(), connect.NewRequest(&alphav1.EffectivenessRequest{})); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("without services/circuits: %v, want UNAVAILABLE", err)
+	}
+	r.bookings.down = false
+	if days := r.effectiveness(t, false); len(days) != 1 || days[0].GetAlphaBytes() != 3e9 {
+		t.Errorf("judged %v, want one day with the 3 GB that no circuit had", days)
+	}
+}

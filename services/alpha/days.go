@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/services/alpha/circuit"
 	"github.com/millrace/millrace/services/alpha/detect"
 	"github.com/millrace/millrace/services/alpha/gate"
 	"github.com/millrace/millrace/services/alpha/replay"
@@ -52,14 +53,9 @@ func (c *Component) readDay(ctx context.Context, o order, players []*replay.Play
 		o.rule = p.Rule
 		if _, read := sums[p.Rule.Interval]; !read {
 			o.rule.MinBytes = lowest(players, p.Rule.Interval)
-			in := detect.Input{}
-			if in.Sums, err = c.sums(ctx, o); err != nil {
+			if sums[p.Rule.Interval], err = c.outsideCircuits(ctx, o); err != nil {
 				return nil, err
 			}
-			if _, _, err = c.identify(ctx, o, &in); err != nil {
-				return nil, err
-			}
-			sums[p.Rule.Interval] = in.Sums
 		}
 		d := replay.Day{From: o.from, To: o.to, Sums: sums[p.Rule.Interval], Frozen: map[netip.Addr]bool{}}
 		for exporter := range c.cfg.Gate.Judge(gate.Window{From: o.from, To: o.to}, hours, exporters(p.Pairs, alphaOf(p.Rule, d.Sums))) {
@@ -71,6 +67,21 @@ func (c *Component) readDay(ctx context.Context, o order, players []*replay.Play
 		out[i] = d
 	}
 	return out, nil
+}
+
+// outsideCircuits are the sums that no circuit has. A nightly run that does not know the circuits judges all flows, and
+// says so; a day is judged once, and for good.
+func (c *Component) outsideCircuits(ctx context.Context, o order) ([]detect.Sum, error) {
+	all, err := c.sums(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.circuits(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("query services/circuits for circuits in force, whose alpha flows do not count: %w", err)
+	}
+	rest, _ := circuit.Split(list, o.rule.Interval, all)
+	return rest, nil
 }
 
 func lowest(players []*replay.Player, interval time.Duration) uint64 {
