@@ -204,6 +204,8 @@ func TestReplaysThatAreRefused(t *testing.T) {
 		"the future":        {To: timestamppb.New(r.now.Add(3 * day))},
 		"no day":            {From: timestamppb.New(r.now), To: timestamppb.New(r.now)},
 		"years":             {From: timestamppb.New(r.now.Add(-1000 * day))},
+		"centuries":         {From: timestamppb.New(r.now.AddDate(-1000, 0, 0))},
+		"a long warm-up":    {WarmUp: &durationpb.Duration{Seconds: 300 * 366 * 24 * 3600}},
 		"negative warm-up":  {WarmUp: durationpb.New(-time.Hour)},
 		"a /16":             {Rules: []*alphav1.ReplayRule{{Ipv4Length: proto.Uint32(16)}}},
 		"too many rules":    {Rules: make([]*alphav1.ReplayRule, 9)},

@@ -68,7 +68,7 @@ func newSpan(m *alphav1.ReplayRequest, now time.Time) (replaySpan, error) {
 		return s, fmt.Errorf("the replay ends (%s) in the future", stamp(s.to))
 	case !s.from.Before(s.to):
 		return s, fmt.Errorf("there is no whole UTC day from %s to %s", stamp(s.from), stamp(s.to))
-	case s.to.Sub(s.from)+warm > maxReplay:
+	case warm > maxReplay || s.to.Sub(s.from) > maxReplay-warm: // a sum of the longest durations is negative
 		return s, fmt.Errorf("a replay with its warm-up covers at most %s", span(maxReplay))
 	}
 	s.warm = midnight(s.from.Add(-warm))
