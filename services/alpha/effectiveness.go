@@ -41,10 +41,14 @@ func (a *api) Effectiveness(ctx context.Context, req *connect.Request[alphav1.Ef
 // effectiveness judges the days that ended since it was last asked, each once, and stores what they came to with the
 // pairs known after them. A day is over when its records have come: after the overlap of nightly runs.
 func (c *Component) effectiveness(ctx context.Context, storedOnly bool) (*alphav1.EffectivenessState, error) {
+	if storedOnly { // also while days are judged, which may take long
+		m, _, err := c.judged(ctx)
+		return m, err
+	}
 	c.judging.Lock()
 	defer c.judging.Unlock()
 	m, revision, err := c.judged(ctx)
-	if err != nil || storedOnly {
+	if err != nil {
 		return m, err
 	}
 	to := midnight(c.deps.Now().Add(-c.cfg.Overlap))

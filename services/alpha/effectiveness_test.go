@@ -69,3 +69,35 @@ func TestManyPairsLeaveEachDayReadOnce(t *testing.T) {
 		t.Errorf("%d pairs of %d are left, the oldest of %v before, in %d octets", n, known, until.Sub(oldest), proto.Size(after))
 	}
 }
+
+// slow is a flow store whose sums come when they are let go.
+type slow struct {
+	silent
+	asked, goOn chan struct{}
+}
+
+func (s slow) Intervals(ctx context.Context, req *connect.Request[flowv1.IntervalsRequest]) (*connect.ServerStreamForClient[flowv1.IntervalsResponse], error) {
+	s.asked <- struct{}{}
+	<-s.goOn
+	return s.silent.Intervals(ctx, req)
+}
+
+// TestWhatIsStoredIsThereWhileDaysAreJudged: the page asks for it, and the first evaluation reads 90 days.
+func TestWhatIsStoredIsThereWhileDaysAreJudged(t *testing.T) {
+	r := newRig(t, nil)
+	store := slow{silent{&counted{r.c.deps.FlowStore, map[time.Time]int{}}}, make(chan struct{}), make(chan struct{})}
+	r.c.deps.FlowStore = store
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := r.c.effectiveness(ctx, false)
+		ended <- err
+	}()
+	<-store.asked
+	r.effectiveness(t, true)
+	cancel()
+	close(store.goOn)
+	if err := <-ended; err == nil {
+		t.Error("the evaluation was over before what is stored was asked for")
+	}
+}
