@@ -137,6 +137,7 @@ func (c *Component) retry(ctx context.Context) {
 	defer c.running.Unlock()
 	r, err := c.memory().read(ctx)
 	if err == nil {
+		c.metrics.pairs.Set(float64(len(r.pairs))) // those of other replicas, and of before this process, among them
 		_, err = c.deliver(ctx, r)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -34,7 +34,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"result"}),
 		pairs: f.NewGauge(prometheus.GaugeOpts{
 			Name: "millrace_services_alpha_pairs",
-			Help: "Pairs in force after the last nightly run.",
+			Help: "Pairs in force, as of the last nightly run here or of the last 5 minutes.",
 		}),
 		changes: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_alpha_pair_changes_total",

@@ -61,3 +61,25 @@ func TestRunsOfOtherWindowsAreNotTheLastRun(t *testing.T) {
 		wantRefused(t, r, 0, name)
 	}
 }
+
+// TestEachReplicaCountsThePairsInForce, also those of runs of another one, and of before its start.
+func TestEachReplicaCountsThePairsInForce(t *testing.T) {
+	store := etcd(t)
+	one, two := newRigOn(t, DefaultConfiguration(), store), newRigOn(t, DefaultConfiguration(), store)
+	want := func(r *rig, pairs float64, what string) {
+		t.Helper()
+		r.c.retry(t.Context())
+		if got := testutil.ToFloat64(r.c.metrics.pairs); got != pairs {
+			t.Errorf("%s: the metric has %v pairs, want %v", what, got, pairs)
+		}
+	}
+	one.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	one.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
+	one.nightly(t, nightlyRun())
+	want(one, 2, "the replica that made the run")
+	want(two, 2, "another one")
+	two.now = noon.Add(40 * day)
+	two.nightly(t, nightlyRun())
+	want(two, 0, "the replica of the run that aged them out")
+	want(one, 0, "the replica of the run before")
+}
