@@ -23,8 +23,15 @@ func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alph
 	c.running.Lock()
 	defer c.running.Unlock()
 	started := time.Now()
+	o, err := c.order(ctx, req)
+	if connect.CodeOf(err) == connect.CodeInvalidArgument {
+		return nil, err // no run was made: its client reads what is wrong with the request
+	}
 	ctx, span := trace.Root(ctx, "nightly run")
-	out, err := c.runLocked(ctx, req)
+	var out *alphav1.NightlyResponse
+	if err == nil {
+		out, err = c.runLocked(ctx, o)
+	}
 	span.Set("change", out.GetChangeId())
 	span.End(err)
 	result := "done"
@@ -39,15 +46,20 @@ func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alph
 	return out, err
 }
 
-func (c *Component) runLocked(ctx context.Context, req *alphav1.NightlyRequest) (*alphav1.NightlyResponse, error) {
+// order is what a request asks for, after what earlier runs have judged.
+func (c *Component) order(ctx context.Context, req *alphav1.NightlyRequest) (order, error) {
 	past, _, err := c.schedule(ctx)
 	if err != nil {
-		return nil, err
+		return order{}, err
 	}
 	o, err := newOrder(c.cfg, req, c.deps.Now(), past.end)
 	if err != nil {
-		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+		return o, connect.NewError(connect.CodeInvalidArgument, err)
 	}
+	return o, nil
+}
+
+func (c *Component) runLocked(ctx context.Context, o order) (*alphav1.NightlyResponse, error) {
 	before, err := c.memory().read(ctx)
 	if err != nil {
 		return nil, err

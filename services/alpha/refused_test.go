@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -82,4 +83,18 @@ func TestEachReplicaCountsThePairsInForce(t *testing.T) {
 	two.nightly(t, nightlyRun())
 	want(two, 0, "the replica of the run that aged them out")
 	want(one, 0, "the replica of the run before")
+}
+
+// TestARequestThatIsRefusedIsNoRunThatFailed: two within hours would raise the alert for nightly runs that fail.
+func TestARequestThatIsRefusedIsNoRunThatFailed(t *testing.T) {
+	r := newRig(t, nil)
+	failed := func() float64 { return testutil.ToFloat64(r.c.metrics.runs.WithLabelValues("failed")) }
+	_, err := r.client.Nightly(t.Context(), connect.NewRequest(&alphav1.NightlyRequest{To: timestamppb.New(r.now.Add(day))}))
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || failed() != 0 {
+		t.Errorf("a window in the future: %v, and %v runs failed, want INVALID_ARGUMENT, and none", err, failed())
+	}
+	r.storeFails = 1
+	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(nightlyRun())); err == nil || failed() != 1 {
+		t.Errorf("a store that fails: %v, and %v runs failed, want one", err, failed())
+	}
 }
