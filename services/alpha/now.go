@@ -195,12 +195,12 @@ func (c *Component) announce(ctx context.Context, g *going) {
 	}
 }
 
-// uncertain says what may be wrong with the evidence.
+// uncertain says what may be wrong with the evidence that the text names.
 func uncertain(m *alphav1.AlphaNow) string {
 	if m.GetCertain() || len(m.GetPair().GetEvidence()) == 0 {
 		return ""
 	}
-	e := m.GetPair().GetEvidence()[0]
+	e := largest(m.GetPair().GetEvidence())
 	return fmt.Sprintf(", by sampling between %s and %s", approx(e.GetLowBytes()), approx(e.GetHighBytes()))
 }
 

@@ -99,6 +99,17 @@ func TestProposals(t *testing.T) {
 			t.Errorf("told %q", l.told())
 		}
 	})
+	t.Run("the bounds are those of what is said to be sent", func(t *testing.T) {
+		l := newLive(t, nil)
+		more, less := part("10.2.0.9", 0, 1.05e6), part("10.2.0.9", time.Minute, 1.001e6)
+		more.SamplingRate, less.SamplingRate = 1000, 1000
+		l.send(t, more, less)
+		l.heard(t, "alpha-unidentified")
+		const want = "sent 1.05GB in the 60 s after 2026-11-20 12:00:00 UTC (threshold 1GB), by sampling between 972MB and 1.13GB"
+		if !slices.ContainsFunc(l.told(), func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("told %q, want %q", l.told(), want)
+		}
+	})
 	t.Run("not of an exporter that the gate refuses, and that is said once", func(t *testing.T) {
 		l := newLive(t, func(c *Configuration) { c.Online.Mode = Alarm })
 		l.hours = []*flowv1.HourQuality{exportHour(wr, noon, func(h *flowv1.HourQuality) { h.Lost = 5 })}

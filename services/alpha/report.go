@@ -141,9 +141,13 @@ func strongest(list []*alphav1.Evidence) string {
 	if len(list) == 0 {
 		return "sent more than the threshold"
 	}
-	e := slices.MaxFunc(list, func(a, b *alphav1.Evidence) int { return cmp.Compare(a.GetBytes(), b.GetBytes()) })
+	e := largest(list)
 	return fmt.Sprintf("sent %s in the %s after %s (threshold %s)", approx(e.GetBytes()),
 		span(e.GetInterval().AsDuration()), stamp(e.GetIntervalStart().AsTime()), units.Size(e.GetMinBytes()))
+}
+
+func largest(list []*alphav1.Evidence) *alphav1.Evidence {
+	return slices.MaxFunc(list, func(a, b *alphav1.Evidence) int { return cmp.Compare(a.GetBytes(), b.GetBytes()) })
 }
 
 // approx keeps three digits of a byte count, which is all that people compare.
