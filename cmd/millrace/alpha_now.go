@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -84,7 +85,7 @@ func printNow(out io.Writer, r *alphav1.NowResponse) error {
 	for _, m := range r.GetPairs() {
 		p := m.GetPair()
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.GetId(), p.GetSrc(), p.GetDst(), filled(m.GetRouter()), nowState(m),
-			clock(m.GetBegan()), most(p.GetEvidence()), filled(m.GetCircuit()+m.GetChangeId()))
+			clock(m.GetBegan()), most(p.GetEvidence()), filled(steeredBy(m)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -99,6 +100,11 @@ func nowState(m *alphav1.AlphaNow) string {
 		s += ", not certain"
 	}
 	return s
+}
+
+// steeredBy are the circuit and the change set: flows of a pair in force may arrive within a circuit.
+func steeredBy(m *alphav1.AlphaNow) string {
+	return strings.Join(slices.DeleteFunc([]string{m.GetCircuit(), m.GetChangeId()}, func(s string) bool { return s == "" }), ", ")
 }
 
 func printPortsNow(out io.Writer, ports []*alphav1.PortNow) error {

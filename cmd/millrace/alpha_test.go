@@ -52,6 +52,7 @@ func TestWhatIsAlphaNowIsPrinted(t *testing.T) {
 			{Pair: pair("p1"), State: alphav1.NowState_NOW_STATE_UNIDENTIFIED, Router: "WR"},
 			{Pair: pair("p2"), State: alphav1.NowState_NOW_STATE_KNOWN, Certain: true, ChangeId: "c-7"},
 			{Pair: pair("p3"), State: alphav1.NowState_NOW_STATE_IN_CIRCUIT, Certain: true, Circuit: "k-1"},
+			{Pair: pair("p4"), State: alphav1.NowState_NOW_STATE_KNOWN, Certain: true, Circuit: "k-1", ChangeId: "c-8"},
 		},
 		Ports: []*alphav1.PortNow{{Router: "WR", Port: "ge-er", BitsPerSecond: 8e7, DropsPerSecond: 2, Queues: []*alphav1.QueueNow{{Queue: "te-beta", BitsPerSecond: 1e6, DropsPerSecond: 1.5, DelayMs: new(98.4)}, {Queue: "te-alpha"}}}},
 	})
@@ -61,7 +62,7 @@ func TestWhatIsAlphaNowIsPrinted(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		"warning: no telemetry of router ER is known PAIR SOURCE", "p1 10.1.0.0/24 10.2.0.0/24 WR unidentified, not certain", "p2 10.1.0.0/24 10.2.0.0/24 - known ",
-		"2000.0 MB in 0s c-7 p3", " in circuit ", "2000.0 MB in 0s k-1", "WR ge-er all 80.0 2.0 te-beta 1.0 1.5 98.4 te-alpha 0.0 0.0 -",
+		"2000.0 MB in 0s c-7 p3", " in circuit ", "2000.0 MB in 0s k-1 p4", "2000.0 MB in 0s k-1, c-8 ROUTER", "WR ge-er all 80.0 2.0 te-beta 1.0 1.5 98.4 te-alpha 0.0 0.0 -",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
