@@ -43,9 +43,10 @@ func (c *Component) propose(ctx context.Context) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	now := c.deps.Now()
 	var wanted []*alphav1.AlphaNow
 	for _, m := range all {
-		if m.GetState() == alphav1.NowState_NOW_STATE_UNIDENTIFIED && m.GetCertain() && c.watch.mine(m) {
+		if m.GetState() == alphav1.NowState_NOW_STATE_UNIDENTIFIED && m.GetCertain() && c.watch.mine(m, now) {
 			wanted = append(wanted, m)
 		}
 	}
@@ -61,7 +62,7 @@ func (c *Component) propose(ctx context.Context) (made bool, err error) {
 		reason := reasons[m.GetPair().GetExporter()]
 		if reason == "" {
 			trusted = append(trusted, m)
-		} else if c.watch.withhold(m) == withheldAfter {
+		} else if c.watch.withhold(m, now.Add(c.cfg.Rule.Interval)) == withheldAfter {
 			c.events.Publish(ctx, events.RedirectWithheld, m.GetPair().GetId(), fmt.Sprintf("No change set is requested for %s to %s: %s.",
 				m.GetPair().GetSrc(), m.GetPair().GetDst(), reason))
 		}
@@ -104,12 +105,12 @@ func keyOfPair(m *alphav1.AlphaNow) detect.Key {
 	return p.Key
 }
 
-// mine reports whether this replica sums the pair's flows, and has requested nothing for it.
-func (w *watch) mine(m *alphav1.AlphaNow) bool {
+// mine reports whether this replica sums the pair's flows, has requested nothing for it, and is to look at it now.
+func (w *watch) mine(m *alphav1.AlphaNow, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.going[keyOfPair(m)]
-	return g != nil && !g.requested
+	return g != nil && !g.requested && !now.Before(g.lookAgain)
 }
 
 func (w *watch) request(all []*alphav1.AlphaNow) {
@@ -122,8 +123,9 @@ func (w *watch) request(all []*alphav1.AlphaNow) {
 	}
 }
 
-// withhold counts how often no change set was requested for the pair.
-func (w *watch) withhold(m *alphav1.AlphaNow) int {
+// withhold counts how often no change set was requested for the pair. Once that is said, it is looked at again then and
+// no earlier: for each look the flow store reads a week of hours of all exporters.
+func (w *watch) withhold(m *alphav1.AlphaNow, again time.Time) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.going[keyOfPair(m)]
@@ -131,5 +133,8 @@ func (w *watch) withhold(m *alphav1.AlphaNow) int {
 		return 0
 	}
 	g.withheld++
+	if g.withheld >= withheldAfter {
+		g.lookAgain = again
+	}
 	return g.withheld
 }

@@ -1,6 +1,7 @@
 package alpha
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -63,6 +65,44 @@ func TestARedirectNeedsAPairThatIsAlphaNow(t *testing.T) {
 	}
 	if len(l.created) != 0 {
 		t.Errorf("%d change sets", len(l.created))
+	}
+}
+
+// quality is the flow store, and how often it was asked for the quality of the export, which is a week of hours.
+type quality struct {
+	flowv1connect.FlowStoreServiceClient
+	asked int
+}
+
+func (q *quality) ExportQuality(ctx context.Context, req *connect.Request[flowv1.ExportQualityRequest]) (*connect.ServerStreamForClient[flowv1.ExportQualityResponse], error) {
+	q.asked++
+	return q.FlowStoreServiceClient.ExportQuality(ctx, req)
+}
+
+// TestAPairThatIsWithheldIsLookedAtLessOften, once that was said: it may stay so for as long as its transfer takes.
+func TestAPairThatIsWithheldIsLookedAtLessOften(t *testing.T) {
+	l := newLive(t, nil)
+	store := &quality{FlowStoreServiceClient: l.c.deps.FlowStore}
+	l.c.deps.FlowStore = store
+	l.hours = []*flowv1.HourQuality{exportHour(wr, noon, func(h *flowv1.HourQuality) { h.Lost = 5 })}
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	for i, want := range []int{withheldAfter, withheldAfter + 1, withheldAfter + 2} {
+		for range 2 * withheldAfter {
+			if made, err := l.c.propose(t.Context()); made || err != nil {
+				t.Fatalf("proposed %t, %v", made, err)
+			}
+		}
+		if store.asked != want {
+			t.Errorf("after %d intervals the store was asked %d times, want %d", i, store.asked, want)
+		}
+		l.clock.set(l.clock.now().Add(l.c.cfg.Rule.Interval))
+	}
+	l.neighbours.mu.Lock()
+	l.hours = nil
+	l.neighbours.mu.Unlock()
+	if made, err := l.c.propose(t.Context()); !made || err != nil {
+		t.Errorf("when its exporter is trusted: proposed %t, %v", made, err)
 	}
 }
 

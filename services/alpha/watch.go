@@ -52,6 +52,7 @@ type going struct {
 	// requested: a change set was requested for it. withheld is how often that was not done.
 	requested bool
 	withheld  int
+	lookAgain time.Time
 }
 
 func newWatch(cfg Configuration) *watch {
