@@ -109,7 +109,8 @@ func (c *Component) conclude(ctx context.Context, o order, before remembered, f 
 	}
 	if o.regular {
 		if err := c.reschedule(ctx, func(s schedule) schedule { return s.judged(o.to) }); err != nil {
-			return err
+			// Then the next run judges the same intervals, and knows the pairs.
+			c.deps.Log.WarnContext(ctx, "up to when a nightly run has judged is not noted, so the next one begins earlier", "error", err)
 		}
 	}
 	c.publish(ctx, o, out, c.attention(o, f))

@@ -343,6 +343,12 @@ func TestARunWhosePairsAreInForceHasNotFailed(t *testing.T) {
 			}
 			return state.None
 		},
+		"how far was judged is not noted": func(key string, write bool) state.Fault {
+			if key == keySchedule && write {
+				return state.Refused
+			}
+			return state.None
+		},
 		"nothing is swept": func(key string, write bool) state.Fault {
 			if key == keyPairs && !write {
 				return state.Refused
