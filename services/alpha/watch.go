@@ -61,8 +61,9 @@ func newWatch(cfg Configuration) *watch {
 	}
 }
 
-// watchFlows begins to take flows, unless that is off.
+// watchFlows begins to take flows, unless that is off. What was alpha before it was switched off is over all the same.
 func (c *Component) watchFlows() error {
+	c.loops.Every(sweepEvery, c.sweepOver)
 	if c.cfg.Online.Mode == Off {
 		return nil
 	}
@@ -70,7 +71,6 @@ func (c *Component) watchFlows() error {
 		return fmt.Errorf("subscribe to flows: %w", err)
 	}
 	c.loops.Go(c.storeGoing)
-	c.loops.Every(sweepEvery, c.sweepOver)
 	if c.cfg.Online.Mode == Propose {
 		c.loops.Go(c.proposeAll)
 	}

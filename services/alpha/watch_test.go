@@ -328,6 +328,23 @@ func TestOffTakesNoFlows(t *testing.T) {
 	}
 }
 
+// TestOffEndsWhatWasAlpha before it was switched off.
+func TestOffEndsWhatWasAlpha(t *testing.T) {
+	store := etcd(t)
+	m := &alphav1.AlphaNow{
+		Pair:  &alphav1.Pair{Id: "p6gsacxg7gqha", Src: "10.1.0.0/24", Dst: "10.2.0.0/24"},
+		Began: timestamppb.New(noon.Add(-time.Hour)), Last: timestamppb.New(noon.Add(-30 * time.Minute)),
+	}
+	if _, err := store.Put(t.Context(), keyNow+m.GetPair().GetId(), 0, m); err != nil {
+		t.Fatal(err)
+	}
+	l := newLiveOn(t, func(c *Configuration) { c.Online.Mode = Off }, store)
+	l.heard(t, "alpha-over")
+	if entries, err := store.List(t.Context(), keyNow); err != nil || len(entries) != 0 {
+		t.Errorf("%d left in etcd, %v", len(entries), err)
+	}
+}
+
 func TestUnreadableFlowsAreCounted(t *testing.T) {
 	l := newLive(t, nil)
 	bad := part("10.2.0.9", 0, 2e9)
