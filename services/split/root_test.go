@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/portcounters"
+	"github.com/millrace/millrace/internal/split"
 	"github.com/millrace/millrace/internal/testkit/await"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -115,6 +117,28 @@ func TestAPortWithoutCountersHasNoDaysReadAgain(t *testing.T) {
 		p, steady := portOf(t, r.decides(t), "ge-2"), r.n.now.Sub(back)
 		if (p.GetRule() == string(follow.Unread)) != (steady < 6*time.Minute) {
 			t.Errorf("%v after its counters came back: %v", steady, p)
+		}
+	}
+}
+
+// What was read may begin before a port's last sample and yet less than a while before it: no sample is one twice.
+func TestNoSampleOfAPortThatFellBehindIsNewTwice(t *testing.T) {
+	c := &Component{cfg: Configuration{Stale: time.Hour}}
+	f := &follower{Follower: follow.Follower{Newest: split.Sample{At: noon}}}
+	readings := func(minutes int) split.Counters {
+		return split.Counters{Octets: []portcounters.Reading{{At: noon.Add(time.Duration(minutes) * time.Minute)}}}
+	}
+	for _, tt := range []struct{ read, alpha, beta, want int }{
+		{-61, -61, -61, 0}, // all of the while before it
+		{-60, 30, 30, 0},
+		{-30, -30, -30, 0},
+		{-6, -6, -6, 0},
+		{-4, -4, -4, 1}, // how its counters were in the five minutes before is not known
+		{-30, 30, 20, 35},
+		{10, 30, 40, 45},
+	} {
+		if got := c.after(f, noon.Add(time.Duration(tt.read)*time.Minute), readings(tt.alpha), readings(tt.beta)); !got.Equal(noon.Add(time.Duration(tt.want) * time.Minute)) {
+			t.Errorf("read from %d min on, with readings from %d and %d on: new after %v, want %d min", tt.read, tt.alpha, tt.beta, got.Sub(noon), tt.want)
 		}
 	}
 }

@@ -211,8 +211,8 @@ func (c *Component) since(now time.Time, router *policyv1.RouterPlan) time.Time 
 // back is what of counters is read before the newest sample.
 func (c *Component) back() time.Duration { return max(c.cfg.Stale, split.Steady) }
 
-// after is from when on samples of a port are new. Of one whose last sample lies before what was read nobody knows
-// whether its counters went back meanwhile: it is believed as late as if they had.
+// after is from when on samples of a port are new: from its last one on. Where what was read begins later than a while
+// before that one, nobody knows whether its counters went back meanwhile: it is believed as late as if they had.
 func (c *Component) after(f *follower, from time.Time, queues ...split.Counters) time.Time {
 	if f.Newest.At.IsZero() || !f.Newest.At.Add(-c.back()).Before(from) {
 		return f.Newest.At
@@ -223,7 +223,7 @@ func (c *Component) after(f *follower, from time.Time, queues ...split.Counters)
 			first = newer(first, q.Octets[0].At)
 		}
 	}
-	return first.Add(split.Steady)
+	return newer(f.Newest.At, first.Add(split.Steady))
 }
 
 // frozen has the freezes by router; that of all has an empty name.
