@@ -1,10 +1,6 @@
 package compile
 
-import (
-	"net/netip"
-
-	"github.com/millrace/millrace/services/policy/document"
-)
+import "github.com/millrace/millrace/services/policy/document"
 
 // Compile makes the plans. An error means that the policy does not fit this
 // network, whatever the pairs.
@@ -21,25 +17,23 @@ func Compile(in Input) (Result, error) {
 	return c.result()
 }
 
-// steerPairs plans each pair by the first rule of the file that finds a way. What a later one has for the same packets
-// would be LSPs that no rule leads to, and rules where the packets never come.
+// steerPairs plans each pair by the first rule of the file that finds a way, unless a circuit has its packets. What a
+// later one has for the same packets would be LSPs that no rule leads to, and rules where the packets never come.
 func (c *compiler) steerPairs() {
-	type entry struct {
-		src, dst netip.Prefix
-		ingress  string
-	}
-	planned := map[entry]bool{}
 	for _, pair := range sortedPairs(c.in.Pairs) {
-		at := entry{pair.Src, pair.Dst, pair.Ingress}
-		if planned[at] && pair.Unmapped == "" {
+		if pair.Unmapped == "" && c.entersAlready(pair) {
 			continue
 		}
 		if why := c.steer(pair); why != "" {
 			c.skip(pair, why)
-			continue
 		}
-		planned[at] = true
 	}
+}
+
+// entersAlready reports whether a pair's ingress has a rule for its packets.
+func (c *compiler) entersAlready(p Pair) bool {
+	dr := c.drafts[p.Ingress]
+	return dr != nil && dr.filters[FilterIngress] != nil && dr.filters[FilterIngress].seen[keyOf(Match{Src: p.Src, Dst: p.Dst})]
 }
 
 type compiler struct {

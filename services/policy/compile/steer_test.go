@@ -210,3 +210,24 @@ func TestTheSecondRuleForAPairMakesNothing(t *testing.T) {
 		t.Errorf("left out %v", got.Skipped)
 	}
 }
+
+// A circuit has all packets of a pair with its prefixes: the pair has no LSP to which no rule leads. A pair that enters
+// elsewhere has one.
+func TestAPairWhoseTrafficIsACircuitsMakesNothing(t *testing.T) {
+	in := policytest.Read(t, "circuits-and-alpha")
+	i := slices.IndexFunc(in.Circuits, func(c compile.Circuit) bool { return len(c.Matches) > 0 && c.Matches[0].Protocol == 0 })
+	in.Circuits = in.Circuits[i : i+1]
+	match := in.Circuits[0].Matches[0]
+	same := compile.Pair{ID: "same", Src: match.Src, Dst: match.Dst, Ingress: "wr", Egress: "er", Redirect: compile.AlphaRedirect(in.Policy)}
+	pairs := func(list ...compile.Pair) compile.Result {
+		in.Pairs = list
+		return compiled(t, in)
+	}
+	if diff := cmp.Diff(pairs(same).Plans, pairs().Plans, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+		t.Errorf("with the pair (-) and without (+):\n%s", diff)
+	}
+	in.Circuits = nil
+	if len(rulesOf(pairs(same), "same")) == 0 {
+		t.Error("the pair has no rule where there is no circuit")
+	}
+}
