@@ -83,6 +83,8 @@ const broken = `
 # TYPE millrace_internal_monitor_dependency_ready gauge
 millrace_internal_monitor_dependency_ready{dependency="etcd"} 0
 millrace_internal_monitor_dependency_ready{dependency="bus"} 1
+# TYPE millrace_services_policy_broken_files gauge
+millrace_services_policy_broken_files 3
 # TYPE millrace_services_circuits_share_cut_ratio gauge
 millrace_services_circuits_share_cut_ratio 0.3
 # TYPE millrace_internal_mtls_not_after_timestamp_seconds gauge
@@ -116,6 +118,7 @@ func TestJudge(t *testing.T) {
 		"warning certificates tls: the one for tls expires within 14 days",
 		"warning stores file: etcd has more than 80 % of its quota",
 		"wrong control plane etcd: etcd does not do its work",
+		"warning control plane : 3 files of policy.dir have errors, or a name that another one has; the next start will fail",
 		"warning control plane : circuits may use less of each link than circuits.share or circuits.hard_share says: the policy guarantees no more",
 		"wrong routers WR: WR does not answer",
 		"warning exporters : 7 datagrams came from addresses that no device of the inventory has",
@@ -124,7 +127,7 @@ func TestJudge(t *testing.T) {
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
-	healthy := strings.NewReplacer("} 0\n", "} 1\n", "} 999\n", "} 9e9\n", "} 1e5\n", "} 9e9\n", "} 90\n", "} 10\n", "ratio 0.3\n", "ratio 0\n", "} 11\n", "} 9\n", "} 7\n", "} 0\n").Replace(broken)
+	healthy := strings.NewReplacer("} 0\n", "} 1\n", "} 999\n", "} 9e9\n", "} 1e5\n", "} 9e9\n", "} 90\n", "} 10\n", "ratio 0.3\n", "ratio 0\n", "files 3\n", "files 0\n", "} 11\n", "} 9\n", "} 7\n", "} 0\n").Replace(broken)
 	if all, err = ReadMetrics(strings.NewReader(healthy)); err != nil {
 		t.Fatal(err)
 	}

@@ -118,6 +118,8 @@ var rules = []rule{
 		"%[2]s messages of %[1]s were lost since the start", "Nightly runs over these hours saw less than there was.", "MillraceMessagesLost"},
 	{"control plane", "millrace_services_push_unreadable_records", "", some, Wrong,
 		"%[2]s records of change sets cannot be read", "An older program may run on newer data: upgrade it.", "MillraceUnreadableChangeSets"},
+	{"control plane", "millrace_services_policy_broken_files", "", some, Warning,
+		"%[2]s files of policy.dir have errors, or a name that another one has; the next start will fail", "`millrace policy check` says what is wrong with a file; the log says which.", ""},
 	{"control plane", "millrace_services_circuits_share_cut_ratio", "", some, Warning,
 		"circuits may use less of each link than circuits.share or circuits.hard_share says: the policy guarantees no more",
 		"Raise the weight of the queue of circuits in circuits.provision.policy, or lower both shares.", ""},

@@ -22,6 +22,8 @@ var errNoPolicy = errors.New("no such policy")
 type library struct {
 	files fs.FS
 	where string
+	// found gets what is wrong with files, at every use; nil: nobody does.
+	found func([]error)
 
 	mu     sync.Mutex
 	parsed map[string]parsedFile
@@ -51,6 +53,15 @@ type content struct {
 	twice  map[string]error
 }
 
+// problems are what is wrong with files: errors in the order of the files, then names that several have.
+func (c content) problems() []error {
+	out := slices.Clone(c.broken)
+	for _, name := range slices.Sorted(maps.Keys(c.twice)) {
+		out = append(out, c.twice[name])
+	}
+	return out
+}
+
 // all reads every file. What is wrong with one is no matter of the policies in the others: somebody may be writing it.
 func (l *library) all() (content, error) {
 	files, err := fs.Glob(l.files, "*.yaml")
@@ -69,6 +80,9 @@ func (l *library) all() (content, error) {
 			continue
 		}
 		out.policies[p.Name], in[p.Name], out.names = p, file, append(out.names, p.Name)
+	}
+	if l.found != nil {
+		l.found(out.problems())
 	}
 	return out, nil
 }
@@ -101,10 +115,7 @@ func (l *library) names() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(all.twice)) {
-		all.broken = append(all.broken, all.twice[name])
-	}
-	return all.names, errors.Join(all.broken...)
+	return all.names, errors.Join(all.problems()...)
 }
 
 func (l *library) get(name string) (*document.Policy, error) {

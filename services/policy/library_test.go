@@ -2,12 +2,16 @@ package policy
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/policytest"
@@ -77,6 +81,50 @@ func TestAnotherFileWithErrorsKeepsNoPolicyFromItsPlan(t *testing.T) {
 	}
 	if _, err := l.names(); err == nil || !strings.Contains(err.Error(), "b.yaml:2:") || !strings.Contains(err.Error(), "both policy twice") {
 		t.Errorf("a start says %v", err)
+	}
+}
+
+// A file with errors is not forgotten until the next start, which would fail: the log names it once, and the metric has
+// it until it is right.
+func TestAFileWithErrorsDoesNotHide(t *testing.T) {
+	good, err := policies.Files.ReadFile("hntes-two-queue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, log := t.TempDir(), &strings.Builder{}
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.yaml", string(good))
+	c, err := New(Configuration{Dir: dir}, Dependencies{Inventory: &device.Inventory{}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		file, text   string
+		broken, told int
+		names        string
+	}{
+		{"b.yaml", string(good[:len(good)/2]), 1, 1, "b.yaml"},
+		{"b.yaml", "policy: [", 1, 2, "b.yaml"},
+		{"c.yaml", "policy: [", 2, 3, "c.yaml"},
+		{"b.yaml", strings.Replace(string(good), "hntes-two-queue", "other", 1), 1, 4, ""},
+		{"c.yaml", strings.Replace(string(good), "hntes-two-queue", "another", 1), 0, 4, ""},
+		{"c.yaml", strings.Replace(string(good), "hntes-two-queue", "other", 1), 1, 5, "b.yaml and c.yaml are both policy other"},
+	} {
+		write(s.file, s.text)
+		for range 3 {
+			if _, err := (&api{c}).policy("hntes-two-queue"); err != nil {
+				t.Errorf("%s: %v", s.file, err)
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if got := testutil.ToFloat64(c.metrics.broken); int(got) != s.broken || len(lines) != s.told || !strings.Contains(lines[len(lines)-1], s.names) {
+			t.Errorf("%s: %v files are broken, want %d, and the log is\n%s", s.file, got, s.broken, log)
+		}
 	}
 }
 

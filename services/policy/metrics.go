@@ -8,6 +8,7 @@ import (
 type metrics struct {
 	plans   *prometheus.CounterVec
 	skipped prometheus.Gauge
+	broken  prometheus.Gauge
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -21,6 +22,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		skipped: f.NewGauge(prometheus.GaugeOpts{
 			Name: "millrace_services_policy_skipped_pairs",
 			Help: "Pairs the last plan left out; `millrace policy plan` says why.",
+		}),
+		broken: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_services_policy_broken_files",
+			Help: "Files of policies with errors, and names that several files have, when policies were last read: the log says which.",
 		}),
 	}
 }

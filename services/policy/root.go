@@ -11,9 +11,11 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +48,10 @@ type Component struct {
 	metrics *metrics
 	library *library
 	now     func() time.Time
+
+	mu sync.Mutex
+	// told is what was logged last of files with errors.
+	told string
 }
 
 // New is inert.
@@ -58,7 +64,25 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
 	}
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir), now: time.Now}, nil
+	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir), now: time.Now}
+	c.library.found = c.tell
+	return c, nil
+}
+
+// tell counts what is wrong with files, and logs it once. It keeps no other file's policy from its plan, so that nobody
+// would hear of it before the next start, which fails.
+func (c *Component) tell(problems []error) {
+	c.metrics.broken.Set(float64(len(problems)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := ""
+	if err := errors.Join(problems...); err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != c.told {
+		c.deps.Log.Warn("files of policies have errors, with which no start succeeds", "errors", text)
+	}
+	c.told = text
 }
 
 // Start reads every policy once, so that a broken file fails the start and not the nightly run.
