@@ -107,7 +107,7 @@ func TestARefusedMessageEndsTheStream(t *testing.T) {
 	})
 }
 
-// Silence counts from the last notification, and not while the bus has no room.
+// Silence counts from the last counters, and not while the bus has no room.
 func TestABusWithoutRoomIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed, room := make(chan error, 1), make(chan struct{})

@@ -236,6 +236,40 @@ func TestAStreamThatRanRefusedNothing(t *testing.T) {
 	}
 }
 
+// The pause between two attempts grows until counters come: a stream that has none and ends is not asked for again at
+// once, for ever.
+func TestOnlyCountersEndTheGrowthOfThePause(t *testing.T) {
+	for name, tt := range map[string]struct {
+		update *gnmi.Update
+		want   bool
+	}{
+		"a name":    {text("/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-alpha]/state/name", "te-alpha"), false},
+		"a counter": {update(octets, 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			certs := gnmitest.NewCerts(t)
+			s := router(t, "wr", certs)
+			s.OnSubscribe = func(_ *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+				n := &gnmi.Notification{Timestamp: stamp, Update: []*gnmi.Update{tt.update}}
+				return stream.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: n}})
+			}
+			s.Start(t)
+			b := bus.NewMemory()
+			defer b.Close()
+			c, err := New(DefaultConfiguration(), Dependencies{
+				Inventory: &device.Inventory{Devices: []device.Device{s.Device}}, TLS: certs.Client, Bus: b, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrived := false
+			if err := c.watchers[0].connect(t.Context(), func() { arrived = true }); err == nil || arrived != tt.want {
+				t.Errorf("%v; the pause begins anew: %v, want %v", err, arrived, tt.want)
+			}
+		})
+	}
+}
+
 func TestUntrustedRoutersStayDown(t *testing.T) {
 	s := router(t, "wr", gnmitest.NewCerts(t))
 	s.Start(t)

@@ -67,7 +67,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// connect follows the device until its stream ends; arrived is called with the first data.
+// connect follows the device until its stream ends; arrived is called with the first counters.
 func (w *watcher) connect(ctx context.Context, arrived func()) error {
 	dial, cancel := context.WithTimeout(ctx, w.c.cfg.DialTimeout)
 	defer cancel()
@@ -115,8 +115,11 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 			ran = ran || r.GetSyncResponse()
 			return nil
 		}
-		arrived()
-		return gathered.add(ctx, w.decode(r.GetUpdate()))
+		counters := w.decode(r.GetUpdate())
+		if len(counters) > 0 {
+			arrived()
+		}
+		return gathered.add(ctx, counters)
 	})
 	cause := context.Cause(ctx)
 	if err := gathered.end(ctx); err != nil {
