@@ -48,8 +48,16 @@ func printSplits(cmd *cobra.Command, s *splitv1.StatusResponse) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ROUTER\tPORT\tFOLLOW\tBETA HAS\tSHOULD HAVE\tMOVES\tRULE\tWHY")
 	for _, p := range s.GetPorts() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d %%\t%d %%\t%d of %d\t%s\t%s\n", p.GetRouter(), p.GetInterface(), p.GetFollow(),
-			p.GetShare(), p.GetShould(), p.GetMoves(), p.GetBudget(), p.GetRule(), strings.TrimSpace(p.GetWhy()))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\n", p.GetRouter(), p.GetInterface(), p.GetFollow(),
+			shareText(p.GetShare()), shareText(p.GetShould()), p.GetMoves(), p.GetBudget(), p.GetRule(), strings.TrimSpace(p.GetWhy()))
 	}
 	return w.Flush()
+}
+
+// shareText is – for a port that has no share, because it has no queues.
+func shareText(share uint32) string {
+	if share == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d %%", share)
 }

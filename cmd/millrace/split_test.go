@@ -103,6 +103,9 @@ func TestTheStatusSaysWhyNothingMoves(t *testing.T) {
 		{&splitv1.StatusResponse{Policy: "hntes-split", Ports: []*splitv1.Port{{
 			Router: "wr", Interface: "ge-1", Follow: "apply", Share: 5, Should: 40, Rule: "held", Why: "ann rolled back change set c-1", Moves: 2, Budget: 12,
 		}}}, nil, "wr ge-1 apply 5 % 40 % 2 of 12 held ann rolled back change set c-1"},
+		{&splitv1.StatusResponse{Policy: "hntes-split", Ports: []*splitv1.Port{{
+			Router: "wr", Interface: "ge-1.0", Follow: "off", Rule: "no-queues", Why: "split.except names it", Budget: 12,
+		}}}, nil, "wr ge-1.0 off – – 0 of 12 no-queues split.except names it"},
 		{&splitv1.StatusResponse{Ports: []*splitv1.Port{{Rule: "held"}}}, []string{"--json"}, `"rule": "held"`},
 	} {
 		text, err := runSplit(t, splitDecisions{status: c.status}, append([]string{"status"}, c.args...)...)

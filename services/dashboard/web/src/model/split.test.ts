@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { PortSchema } from "../gen/millrace/split/v1/split_pb";
-import { byNeed, toneOf } from "./split";
+import { byNeed, shareText, toneOf } from "./split";
 
 const port = (rule: string, share = 5, should = 5) => create(PortSchema, { rule, share, should });
 
@@ -17,4 +17,8 @@ test("ports that should move furthest come first, and the list itself stays as i
   const list = [port("keep"), port("lower", 40, 20), port("raise-now", 5, 60)];
   expect(byNeed(list).map((p) => p.rule)).toEqual(["raise-now", "lower", "keep"]);
   expect(list[0]?.rule).toBe("keep");
+});
+
+test("a port without queues has no share", () => {
+  expect([0, 5, 60].map(shareText)).toEqual(["–", "5 %", "60 %"]);
 });

@@ -17,3 +17,8 @@ export function toneOf(p: Port): Tone {
 export function byNeed(ports: readonly Port[]): Port[] {
   return [...ports].sort((a, b) => Math.abs(b.should - b.share) - Math.abs(a.should - a.share));
 }
+
+/** A share; – for a port that has none, because it has no queues. */
+export function shareText(percent: number): string {
+  return percent === 0 ? "–" : `${percent} %`;
+}

@@ -1,5 +1,5 @@
 import type { Port } from "../gen/millrace/split/v1/split_pb";
-import { byNeed, toneOf } from "../model/split";
+import { byNeed, shareText, toneOf } from "../model/split";
 import { useResource, useStore } from "../state/hooks";
 import { Badge, Panel } from "./Panel";
 import { Ago } from "./time";
@@ -37,8 +37,8 @@ function SplitRow({ port: p, onChange }: { port: Port; onChange: (id: string) =>
       <td>
         {p.router} {p.interface} <span className="dim">{p.follow}</span>
       </td>
-      <td className="num">{p.share} %</td>
-      <td className="num">{p.should} %</td>
+      <td className="num">{shareText(p.share)}</td>
+      <td className="num">{shareText(p.should)}</td>
       <td className="num">
         <Ago at={p.sampled} />
       </td>
