@@ -57,15 +57,20 @@ func (c *Component) flush(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		switch is := g.stored.GetState(); {
-		case was == alphav1.NowState_NOW_STATE_UNSPECIFIED:
-			c.announce(ctx, g)
+		if !announced(was, g.stored.GetState()) {
+			continue
+		}
+		c.announce(ctx, g)
+		if was == alphav1.NowState_NOW_STATE_UNSPECIFIED {
 			c.metrics.online.alarm.Observe(c.deps.Now().Sub(g.stored.GetBegan().AsTime()).Seconds())
-		case was != is && is == alphav1.NowState_NOW_STATE_UNIDENTIFIED:
-			c.announce(ctx, g)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// announced reports whether there is an event of a pair that becomes this: it is new, or nothing steers it any more.
+func announced(was, is alphav1.NowState) bool {
+	return was == alphav1.NowState_NOW_STATE_UNSPECIFIED || was != is && is == alphav1.NowState_NOW_STATE_UNIDENTIFIED
 }
 
 // adopt takes over a pair that another replica, or this one before it was restarted, has found already; if none has, it
@@ -169,7 +174,7 @@ func (c *Component) storeNow(ctx context.Context, g *going, force *force) error 
 	if err != nil {
 		if errors.Is(err, state.ErrConflict) {
 			c.watch.lost(g.pair.Key)
-		} else {
+		} else if announced(g.stored.GetState(), m.GetState()) {
 			c.watch.unsaid(*g)
 		}
 		return err

@@ -165,11 +165,11 @@ func (w *watch) stored(g going) {
 	now.stored, now.revision, now.written, now.unanswered = g.stored, g.revision, g.written, time.Time{}
 }
 
-// unsaid notes a new pair that was to be stored, and of which etcd did not say that it has it.
+// unsaid notes a pair that was to be stored and announced, and of which etcd did not say that it has it.
 func (w *watch) unsaid(g going) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := w.going[g.pair.Key]; now != nil && g.stored.GetState() == alphav1.NowState_NOW_STATE_UNSPECIFIED {
+	if now := w.going[g.pair.Key]; now != nil {
 		now.unanswered = g.pair.Began
 	}
 }

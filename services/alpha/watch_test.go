@@ -234,6 +234,29 @@ func TestAnAlarmThatIsAnsweredTooLateIsRaised(t *testing.T) {
 	}
 }
 
+// TestAnAlarmOfALeftCircuitThatIsAnsweredTooLateIsRaised, as one of a new pair is.
+func TestAnAlarmOfALeftCircuitThatIsAnsweredTooLateIsRaised(t *testing.T) {
+	var lost atomic.Bool
+	l := newLiveOn(t, nil, etcd(t).WithFaults(func(key string, value []byte) state.Fault {
+		if strings.HasPrefix(key, keyNow) && value != nil && lost.CompareAndSwap(true, false) {
+			return state.AnswerLost
+		}
+		return state.None
+	}))
+	l.bookings.list = []*circuitsv1.Circuit{booked("c-1", "wr", "10.1.0.5/32", "10.3.0.9/32", active)}
+	l.send(t, part("10.3.0.9", 0, 3e9))
+	l.shows(t, "in-circuit 10.3.0.0/24 3000000000")
+	l.raised(t, "alpha-now")
+	lost.Store(true)
+	l.clock.set(noon.Add(2 * time.Minute))
+	l.send(t, part("10.3.0.10", time.Minute, 4e9))
+	l.heard(t, "alpha-unidentified")
+	l.raised(t, "alpha-now", "alpha-unidentified")
+	if m := l.alphaNow(t).GetPairs()[0]; lost.Load() || m.GetCircuit() != "" || !m.GetBegan().AsTime().Equal(noon.Add(time.Minute)) {
+		t.Errorf("answer still to be lost: %t, got %v", lost.Load(), m)
+	}
+}
+
 func TestFlowsOfPairsInForceAndOfCircuitsAreNoAlarm(t *testing.T) {
 	l := newLive(t, nil)
 	l.flow(wr, "10.1.0.5", "10.2.0.9", noon.Add(-time.Hour), 2e9)
