@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -21,6 +22,8 @@ const (
 	keyPairs    = "alpha/pairs/"
 	// opsPerTxn stays below etcd's default limit of 128 operations in one transaction.
 	opsPerTxn = 100
+	// writtenTimeout bounds the question whether a write that etcd did not confirm was made.
+	writtenTimeout = 5 * time.Second
 )
 
 // memory keeps pairs in etcd. The pairs of a nightly run are written under a new
@@ -102,8 +105,10 @@ func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1
 }
 
 // written reports whether r is in force although etcd did not say so, and since which revision: an answer that is late
-// says nothing about the write.
+// says nothing about the write. Nor does the end of the run's context, which is why it does not end this question.
 func (m memory) written(ctx context.Context, r *remembered) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writtenTimeout)
+	defer cancel()
 	now, err := m.current(ctx)
 	if err != nil || now.generation.GetId() != r.generation.GetId() {
 		return false

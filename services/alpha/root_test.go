@@ -1,6 +1,8 @@
 package alpha
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -377,6 +379,30 @@ func TestARunWhosePairsAreInForceHasNotFailed(t *testing.T) {
 				t.Errorf("%d pairs are stored after the next run (%v), want the two in force", len(all), err)
 			}
 		})
+	}
+}
+
+// TestARunThatIsBrokenOffTellsOfPairsInForce: its client went, or the process stops, while etcd put them in force.
+func TestARunThatIsBrokenOffTellsOfPairsInForce(t *testing.T) {
+	ctx, breakOff := context.WithCancel(t.Context())
+	var lost atomic.Bool
+	r := newRigOn(t, DefaultConfiguration(), etcd(t).WithFaults(func(key string, value []byte) state.Fault {
+		switch {
+		case key == keyCurrent && value != nil && lost.CompareAndSwap(false, true):
+			return state.AnswerLost
+		case lost.Load():
+			breakOff()
+		}
+		return state.None
+	}))
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	var asking *undeliveredError
+	if _, err := r.c.run(ctx, nightlyRun()); !errors.As(err, &asking) {
+		t.Fatalf("got %v, want that no change set was created", err)
+	}
+	r.heard(t, "pair-found")
+	if len(r.list(t)) != 1 {
+		t.Errorf("in force %v, want the pair", endsOf(r.list(t)))
 	}
 }
 
