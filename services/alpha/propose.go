@@ -45,12 +45,16 @@ func (c *Component) propose(ctx context.Context) (made bool, err error) {
 	}
 	now := c.deps.Now()
 	var wanted []*alphav1.AlphaNow
+	look := false
 	for _, m := range all {
-		if m.GetState() == alphav1.NowState_NOW_STATE_UNIDENTIFIED && m.GetCertain() && c.watch.mine(m, now) {
-			wanted = append(wanted, m)
+		if m.GetState() != alphav1.NowState_NOW_STATE_UNIDENTIFIED || !m.GetCertain() {
+			continue
+		}
+		if mine, due := c.watch.mine(m, now); mine {
+			wanted, look = append(wanted, m), look || due
 		}
 	}
-	if len(wanted) == 0 {
+	if !look {
 		return false, nil
 	}
 	reasons, err := c.withhold(ctx, wanted)
@@ -105,12 +109,14 @@ func keyOfPair(m *alphav1.AlphaNow) detect.Key {
 	return p.Key
 }
 
-// mine reports whether this replica sums the pair's flows, has requested nothing for it, and is to look at it now.
-func (w *watch) mine(m *alphav1.AlphaNow, now time.Time) bool {
+// mine reports whether this replica sums the pair's flows, and has requested nothing for it; and whether it is to look
+// at it now. One look is for all pairs that are mine, whenever each began.
+func (w *watch) mine(m *alphav1.AlphaNow, now time.Time) (mine, look bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.going[keyOfPair(m)]
-	return g != nil && !g.requested && !now.Before(g.lookAgain)
+	mine = g != nil && !g.requested
+	return mine, mine && !now.Before(g.lookAgain)
 }
 
 func (w *watch) request(all []*alphav1.AlphaNow) {
@@ -123,8 +129,8 @@ func (w *watch) request(all []*alphav1.AlphaNow) {
 	}
 }
 
-// withhold counts how often no change set was requested for the pair. Once that is said, it is looked at again then and
-// no earlier: for each look the flow store reads a week of hours of all exporters.
+// withhold counts how often no change set was requested for the pair. Once that is said, no look is for it alone before
+// then: for each look the flow store reads a week of hours of all exporters.
 func (w *watch) withhold(m *alphav1.AlphaNow, again time.Time) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -106,6 +106,39 @@ func TestAPairThatIsWithheldIsLookedAtLessOften(t *testing.T) {
 	}
 }
 
+// TestPairsThatAreWithheldAreLookedAtTogether, whenever each began: each look is for all exporters.
+func TestPairsThatAreWithheldAreLookedAtTogether(t *testing.T) {
+	l := newLive(t, nil)
+	store := &quality{FlowStoreServiceClient: l.c.deps.FlowStore}
+	l.c.deps.FlowStore = store
+	l.hours = []*flowv1.HourQuality{exportHour(wr, noon, func(h *flowv1.HourQuality) { h.Lost = 5 })}
+	look := func() {
+		t.Helper()
+		if made, err := l.c.propose(t.Context()); made || err != nil {
+			t.Fatalf("proposed %t, %v", made, err)
+		}
+	}
+	l.send(t, part("10.2.0.9", 0, 2e9))
+	l.shows(t, "unidentified 10.2.0.0/24 2000000000")
+	for range withheldAfter {
+		look()
+	}
+	l.clock.set(l.clock.now().Add(20 * time.Second))
+	l.send(t, part("10.3.0.9", 20*time.Second, 3e9))
+	l.shows(t, "unidentified 10.3.0.0/24 3000000000", "unidentified 10.2.0.0/24 2000000000")
+	for range withheldAfter {
+		look()
+	}
+	store.asked = 0
+	for range 3 * 60 {
+		l.clock.set(l.clock.now().Add(time.Second))
+		look()
+	}
+	if store.asked != 3 {
+		t.Errorf("in 3 intervals the store was asked %d times, want 3", store.asked)
+	}
+}
+
 func TestProposals(t *testing.T) {
 	propose := func(c *Configuration) { c.Online.Mode = Propose }
 	t.Run("a change set is requested without a person", func(t *testing.T) {
