@@ -2,6 +2,7 @@ package alpha
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -34,6 +35,10 @@ func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alph
 	}
 	span.Set("change", out.GetChangeId())
 	span.End(err)
+	var asking *undeliveredError
+	if !o.regular && connect.CodeOf(err) == connect.CodeInvalidArgument && !errors.As(err, &asking) {
+		return nil, err // the flow store refused what the request asks for beside the configuration
+	}
 	result := "done"
 	switch {
 	case err != nil:

@@ -1,6 +1,8 @@
 package alpha
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +12,9 @@ import (
 
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
 // lossy has an exporter with one bad hour in a day that ends at now.
@@ -96,5 +101,53 @@ func TestARequestThatIsRefusedIsNoRunThatFailed(t *testing.T) {
 	r.storeFails = 1
 	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(nightlyRun())); err == nil || failed() != 1 {
 		t.Errorf("a store that fails: %v, and %v runs failed, want one", err, failed())
+	}
+}
+
+// strict is a flow store that finds every question about sums invalid.
+type strict struct {
+	flowv1connect.FlowStoreServiceClient
+}
+
+func (strict) Intervals(context.Context, *connect.Request[flowv1.IntervalsRequest]) (*connect.ServerStreamForClient[flowv1.IntervalsResponse], error) {
+	return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("too many intervals asked for"))
+}
+
+// TestARequestThatTheStoreRefusesIsNoRunThatFailed, such as one over years; with what is configured it is one.
+func TestARequestThatTheStoreRefusesIsNoRunThatFailed(t *testing.T) {
+	r := newRig(t, nil)
+	r.c.deps.FlowStore = strict{r.c.deps.FlowStore}
+	for _, c := range []struct {
+		name   string
+		req    *alphav1.NightlyRequest
+		failed float64
+	}{
+		{"over too much of the past", &alphav1.NightlyRequest{From: timestamppb.New(r.now.AddDate(-2, 0, 0))}, 0},
+		{"as it is configured", nightlyRun(), 1},
+	} {
+		_, err := r.client.Nightly(t.Context(), connect.NewRequest(c.req))
+		if got := testutil.ToFloat64(r.c.metrics.runs.WithLabelValues("failed")); connect.CodeOf(err) != connect.CodeInvalidArgument || got != c.failed {
+			t.Errorf("%s: %v, and %v runs failed, want INVALID_ARGUMENT, and %v", c.name, err, got, c.failed)
+		}
+	}
+}
+
+// picky is a services/push that finds every request invalid.
+type picky struct {
+	pushv1connect.ChangeServiceClient
+}
+
+func (picky) Create(context.Context, *connect.Request[pushv1.CreateRequest]) (*connect.Response[pushv1.CreateResponse], error) {
+	return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("no such policy"))
+}
+
+// TestARunWhoseChangeSetIsRefusedHasFailed, whatever its window: that is the matter of the configuration.
+func TestARunWhoseChangeSetIsRefusedHasFailed(t *testing.T) {
+	r := newRig(t, nil)
+	r.c.deps.Changes = picky{r.c.deps.Changes}
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	_, err := r.client.Nightly(t.Context(), connect.NewRequest(&alphav1.NightlyRequest{From: timestamppb.New(noon.Add(-time.Hour))}))
+	if got := testutil.ToFloat64(r.c.metrics.runs.WithLabelValues("failed")); connect.CodeOf(err) != connect.CodeInvalidArgument || got != 1 {
+		t.Errorf("%v, and %v runs failed, want INVALID_ARGUMENT, and one", err, got)
 	}
 }
