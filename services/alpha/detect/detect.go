@@ -43,8 +43,14 @@ func DefaultRule() Rule {
 // Validate rejects invalid values; its error names a valid one.
 func (r Rule) Validate() error {
 	var errs []error
-	if r.Interval < time.Second {
+	if r.MinBytes == 0 {
+		errs = append(errs, errors.New("threshold 0 makes every flow alpha; use 1 byte or more"))
+	}
+	switch {
+	case r.Interval < time.Second:
 		errs = append(errs, fmt.Errorf("interval %s is too short: flow records are not that exact; use 1s or more", r.Interval))
+	case r.Interval > 24*time.Hour || r.Interval%time.Millisecond != 0: // the flow store sums no others
+		errs = append(errs, fmt.Errorf("interval %s: use at most 24h, in whole milliseconds", r.Interval))
 	}
 	if r.IPv4Length != 24 && r.IPv4Length != 32 {
 		errs = append(errs, fmt.Errorf("IPv4 prefix length %d: use 24 or 32", r.IPv4Length))

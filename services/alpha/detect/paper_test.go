@@ -214,6 +214,9 @@ func TestBoundsOfTheRule(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ good, bad func(*Rule) }{
 		"interval":           {func(r *Rule) { r.Interval = time.Second }, func(r *Rule) { r.Interval = time.Second - 1 }},
+		"interval, long":     {func(r *Rule) { r.Interval = 24 * time.Hour }, func(r *Rule) { r.Interval = 24*time.Hour + time.Second }},
+		"interval, exact":    {func(r *Rule) { r.Interval = 1001 * time.Millisecond }, func(r *Rule) { r.Interval = 1001*time.Millisecond + 1 }},
+		"threshold":          {func(r *Rule) { r.MinBytes = 1 }, func(r *Rule) { r.MinBytes = 0 }},
 		"IPv4, short":        {func(r *Rule) { r.IPv4Length = 24 }, func(r *Rule) { r.IPv4Length = 23 }},
 		"IPv4, long":         {func(r *Rule) { r.IPv4Length = 32 }, func(r *Rule) { r.IPv4Length = 31 }},
 		"IPv6, short":        {func(r *Rule) { r.IPv6Length = 48 }, func(r *Rule) { r.IPv6Length = 47 }},
