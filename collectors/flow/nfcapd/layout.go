@@ -108,7 +108,7 @@ func (f *file) block() (block, error) {
 		return block{}, fmt.Errorf("it has %d octets; want at most %d", size, blockOctets)
 	}
 	if f.buf == nil {
-		f.buf, f.plain = make([]byte, blockOctets), make([]byte, blockOctets)
+		f.buf = make([]byte, blockOctets)
 	}
 	if _, err := io.ReadFull(f.in, f.buf[:size]); err != nil {
 		return block{}, breaksOff(err)
@@ -116,6 +116,9 @@ func (f *file) block() (block, error) {
 	if f.expand == nil {
 		b.content = f.buf[:size]
 		return b, nil
+	}
+	if f.plain == nil {
+		f.plain = make([]byte, blockOctets)
 	}
 	n, err := f.expand(f.plain, f.buf[:size])
 	if err != nil {
